@@ -290,16 +290,18 @@ struct caching_options {
     bool operator==(const caching_options&) const = default;
 };
 
+inline constexpr unsigned most_site_nodes = 16;
 struct digest_options {
     double false_positive_rate = 0.01;
     double publish_after_change = 0.01;  ///< of what the digest lists
     seconds publish_after{30};
     std::string secret_file;  ///< empty: "off"
     bool squid = false;       ///< serve Squid's format too
+    unsigned site_nodes = 1;  ///< of how many nodes a gateway makes one digest
     bool operator==(const digest_options&) const = default;
 };
 
-enum class peer_kind { sibling, parent };
+enum class peer_kind { sibling, parent, site };
 enum class peer_protocol { reprise, squid };
 /// One of `url` and `dns` is set.
 struct peer_options {
@@ -326,6 +328,8 @@ struct peering_options {
     bool homes = false;          ///< each URL belongs to one node of the fleet
     /// Within which siblings that follow by news hear of a change; 0: nobody does.
     milliseconds news{200};
+    /// Nodes of other sites, for which this one speaks and asks its siblings; none: it is no gateway.
+    std::vector<network> gateway_for;
     bool operator==(const peering_options&) const = default;
 };
 

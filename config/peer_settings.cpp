@@ -58,6 +58,15 @@ void check_peer(const peer_options& into, const given& members, const place& her
     if (has_dns && members.is_sound("kind") && into.kind == peer_kind::parent) {
         here.member("kind").wrong("peers found by dns are siblings: name each parent by its url");
     }
+    if (has_dns && members.is_sound("kind") && into.kind == peer_kind::site) {
+        here.member("kind").wrong(
+            "peers found by dns are siblings: a site is named by its gateway's url");
+    }
+    if (members.is_sound("kind") && members.is_sound("protocol") && into.kind == peer_kind::site &&
+        into.protocol == peer_protocol::squid) {
+        here.member("protocol")
+            .wrong("a Squid is no gateway: it tells nobody what its siblings hold");
+    }
     if (members.has("proxy_only") && members.is_sound("kind") && into.kind == peer_kind::parent) {
         here.member("proxy_only")
             .wrong("belongs to siblings: what a parent fetches is nowhere "
@@ -108,14 +117,18 @@ object_table<peer_options> peer_table() {
             value(
                 "kind",
                 &peer_options::kind,
-                one_of<peer_kind>({{"sibling", peer_kind::sibling}, {"parent", peer_kind::parent}}),
+                one_of<peer_kind>({{"sibling", peer_kind::sibling},
+                                   {"parent", peer_kind::parent},
+                                   {"site", peer_kind::site}}),
                 live,
                 "A sibling is asked for what its digest says it has; a parent for whatever no "
                 "sibling has, in place of the origin. Several parents share URLs by their "
                 "hash, and stand in for each other. An address that access refuses, in whatever "
                 "spelling, localhost and this machine's own are asked of neither; where any other "
                 "name leads is a parent's to judge. A parent that fails, refuses us (407) or leads "
-                "back here (508) is gone around for a second, longer each further time."),
+                "back here (508) is gone around for a second, longer each further time. A site "
+                "is another fleet, named by its gateway (peering.gateway_for there): a sibling "
+                "that tells of its own siblings too, in one digest, and asks them for us."),
             value("protocol",
                   &peer_options::protocol,
                   one_of<peer_protocol>(
@@ -172,7 +185,8 @@ void check_peers(std::vector<peer_options>& peers, const place& here) {
         if (one.name.empty()) {
             one.name = one.dns;
         }
-        siblings += one.kind == peer_kind::sibling ? 1 : 0;
+        // A site has two digests: its gateway's, and that of the gateway's siblings.
+        siblings += one.kind == peer_kind::sibling ? 1 : one.kind == peer_kind::site ? 2 : 0;
         if (one.name.empty()) {
             continue;  // what is wrong with it was said
         }
@@ -184,7 +198,7 @@ void check_peers(std::vector<peer_options>& peers, const place& here) {
         }
     }
     if (siblings > most_siblings) {
-        here.wrong(std::to_string(siblings) + " siblings; at most " +
+        here.wrong(std::to_string(siblings) + " siblings, of which a site is two; at most " +
                    std::to_string(most_siblings) + " are asked in one look-up");
     }
 }
@@ -224,6 +238,18 @@ object_table<digest_options> digest_table() {
               restart,
               "Whether peers with the protocol \"squid\" are served a digest in their format. It "
               "takes some 24 bytes more of memory an object."),
+        value(
+            "site_nodes",
+            &digest_options::site_nodes,
+            small_count_between(1, most_site_nodes, "nodes"),
+            restart,
+            "Of how many nodes' digests a gateway makes one for other sites "
+            "(peering.gateway_for): to be set alike on all of them. One digest of N errs as if it "
+            "were N times as full, so each has so many times the bits (rounded up to a power of "
+            "two), and the one of all has false_positive_rate again. An object then takes "
+            "24 bytes with 2 nodes and 48 with 4, in place of 12. At 1 the digest of "
+            "4 nodes names 3 to 12 % of what none has, that of 8 11 to 32 %; what is asked in vain "
+            "costs a round trip between the sites."),
     }};
 }
 
@@ -271,6 +297,16 @@ object_table<peering_options> peering_table() {
               "that is answered when something changed. Longer sends fewer and larger answers. 0: "
               "this instance neither tells nor follows so, and digests are fetched every "
               "peers[].refresh."),
+        value("gateway_for",
+              &peering_options::gateway_for,
+              list_of(network_kind(), 0, 10'000),
+              restart,
+              "Nodes of other sites, by address or network, that name this one as a site "
+              "(peers[].kind). They are told in one digest what all siblings of this node hold, "
+              "so that one crosses the way between instead of one for each sibling, and what they "
+              "want of it is asked of these siblings, with only-if-cached, and handed on. Nobody "
+              "but its own clients is asked any farther for. It takes the bits of all siblings' "
+              "digests once more. Empty: it is no gateway."),
     }};
 }
 

@@ -281,6 +281,14 @@ constexpr metric own_rows[] = {
           "Requests for what belongs to a sibling (peering.homes), which was asked in the origin's "
           "place.",
           [](in from) { return from.counts.handed_to_homes; }),
+    plain("reprise_sites_asked_total",
+          "sites.asked",
+          "Requests of other sites for what this gateway's siblings hold (peering.gateway_for).",
+          [](in from) { return from.counts.asked_by_sites; }),
+    plain("reprise_sites_answered_total",
+          "sites.answered",
+          "Of those, requests that one of its siblings answered.",
+          [](in from) { return from.counts.sites_answered; }),
     plain("reprise_homes_failed_total",
           "homes.failed",
           "Of those, requests that went on to a parent or the origin, since the sibling did not "

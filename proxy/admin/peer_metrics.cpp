@@ -14,6 +14,10 @@ const peer::peer_report& peers_of(in from) {
     return from.peers ? *from.peers : none;
 }
 
+peer::members_figures members_of(in from) {
+    return peers_of(from).members.value_or(peer::members_figures{});
+}
+
 bool is_usable(const peer::sibling_report& one) noexcept {
     return one.digest.digest.state == peer::follow_state::current ||
            one.digest.digest.state == peer::follow_state::failing;
@@ -172,6 +176,28 @@ constexpr metric peer_rows[] = {
           "digest.news.waiting",
           "Requests of siblings that are kept open until there is news.",
           [](in from) { return peers_of(from).waiting; }),
+    plain("reprise_members_joined",
+          "members.joined",
+          "Siblings whose digests are in what other sites are told (peering.gateway_for).",
+          [](in from) { return members_of(from).members; }),
+    plain("reprise_members_left_out",
+          "members.left_out",
+          "Siblings whose digests are not, since they have another rate.",
+          [](in from) { return members_of(from).left_out; }),
+    plain("reprise_members_filter_bytes",
+          "members.filter_bytes",
+          "The bits of what other sites are told, in bytes.",
+          [](in from) { return members_of(from).bits / 8; }),
+    plain(
+        "reprise_members_false_positive_ratio",
+        "members.false_positive_rate",
+        "Chance that it names what no sibling holds, from the bits last published whole: the more "
+        "siblings, the higher.",
+        [](in from) { return members_of(from).false_positive_rate; }),
+    plain("reprise_members_memory_bytes",
+          "members.memory_bytes",
+          "Memory of it, and of the siblings' digests that it is made of.",
+          [](in from) { return members_of(from).bytes; }),
     plain("reprise_peering_misses_total",
           "peering.misses",
           "Misses that siblings might have answered.",

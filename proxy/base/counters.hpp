@@ -110,6 +110,8 @@ struct basic_counters {
     Cell tunnels_passed_on{};  ///< listed, and not opened for what the client's hello said
     Cell origin_reused{};      ///< requests sent on a pooled connection
     Cell handed_to_homes{};    ///< requests for what belongs to a sibling (peering.homes)
+    Cell asked_by_sites{};     ///< requests of other sites for what siblings hold
+    Cell sites_answered{};     ///< of those, answered by one of them
     Cell homes_failed{};       ///< of those, asked elsewhere after all
     Cell origin_surplus{};     ///< connections with bytes behind an answer
     Cell origin_failed{};      ///< connection attempts without success, names' failures included

@@ -58,11 +58,14 @@ recycled_text wire_of(const fetch_order& o,
     options.drop_expect = o.head_is_http10;
     options.to_proxy = to != next_hop::origin;
     std::string extra;
-    if (to == next_hop::sibling) {
+    if (to == next_hop::sibling || to == next_hop::site) {
         extra = "Cache-Control: only-if-cached\r\n";
     }
-    if (to == next_hop::home) {
-        // It is ours alone, so that whoever it reaches drops it.
+    // These are ours alone, so that whoever they reach drops them.
+    if (to == next_hop::site) {
+        http::append_field_line(extra, "Connection", peer::site_field);
+        http::append_field_line(extra, peer::site_field, "?1");
+    } else if (to == next_hop::home) {
         http::append_field_line(extra, "Connection", peer::home_field);
         http::append_field_line(extra, peer::home_field, named);
     } else if (!named.empty()) {

@@ -15,6 +15,7 @@
 #include "proxy/fetch/upload.hpp"
 #include "proxy/http/target.hpp"
 #include "proxy/net/origin_pool.hpp"
+#include "proxy/peer/reach.hpp"
 #include "proxy/thread/settings.hpp"
 
 #include <cstdint>
@@ -77,6 +78,8 @@ struct fetch_order {
     std::string_view told_scheme;   ///< by an accelerator: how its client came
     bool may_ask_siblings = false;  ///< for all of it, or what the client's Range says
     bool may_use_peers = false;
+    /// By whom it is asked for: whom it may lead to hangs on that.
+    peer::asked_by asked_by = peer::asked_by::client;
     bool may_go_home = false;  ///< to the sibling that the URL belongs to, if it is not ours
     std::string client_address;
     net::share_holder charged_to;  ///< of the connections that it takes
@@ -101,7 +104,8 @@ struct fetch_order {
     /// What an https URL asks for no parent is told: one only leads to its origin, where nothing
     /// else does.
     [[nodiscard]] bool may_use_parents() const noexcept {
-        return may_use_peers && (!secure || now_settings->options.peering.never_direct);
+        return may_use_peers && peer::reach_of(asked_by).beyond &&
+               (!secure || now_settings->options.peering.never_direct);
     }
     /// An https URL's own origin, not an accelerator's upstream.
     [[nodiscard]] bool is_for_https_url() const noexcept { return secure && !exempt; }
@@ -133,7 +137,8 @@ struct fetch_order {
 };
 
 /// Who is asked.
-enum class next_hop : std::uint8_t { origin, parent, sibling, home };
+/// `site`: another site's gateway, for what its siblings hold.
+enum class next_hop : std::uint8_t { origin, parent, sibling, site, home };
 
 /// The request's head as `to` is asked: what the client sent, but for what the order's kind puts in
 /// its place.

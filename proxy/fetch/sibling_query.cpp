@@ -158,10 +158,10 @@ awaitable<asking_end> sibling_query::exchange_heads(bool& silent) {
     asking_->asked_at = wall_now();
     asking_->sent_at = steady_now();
     asking_->turn = cache::next_turn();
-    const auto unsent = co_await net::write_all(socket, asio::buffer(asked_.wire));
+    const auto unsent = co_await net::write_all(socket, asio::buffer(wire()));
     if (!unsent) {
-        w_.counts.bytes_to_origins.add(asked_.wire.size());
-        asking_->bytes += asked_.wire.size();
+        w_.counts.bytes_to_origins.add(wire().size());
+        asking_->bytes += wire().size();
     }
     silent = true;
     std::size_t resume = 0;
@@ -218,7 +218,7 @@ bool sibling_query::is_outdated(std::chrono::seconds age) const {
 // before that has answered nothing: the next source's whole answer serves, head and all.
 std::optional<asking_end> sibling_query::judge() {
     auto& lease = asking_->lease;
-    const sibling_terms terms{.request = asked_.wire,
+    const sibling_terms terms{.request = wire(),
                               .asked = asked_.asked,
                               .rules = *asked_.rules,
                               .targeted = asked_.settings->options.targeted,

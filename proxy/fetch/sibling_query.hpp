@@ -46,7 +46,9 @@ public:
     struct question {
         std::shared_ptr<const peer::peer_book> book;
         peer::candidates whom;
-        std::string wire;      ///< the request's head, the same for all
+        std::string wire;  ///< the request's head, the same for all siblings
+        std::string
+            site_wire;         ///< for gateways, for what their siblings hold; empty: none is asked
         filter::key_hash key;  ///< in the store
         std::string url;       ///< and its text
         net::share_holder charged_to;
@@ -95,6 +97,9 @@ private:
     awaitable<std::optional<peer::asking_end>> ask(const peer::known_peer& one);
     awaitable<peer::asking_end> exchange_heads(bool& silent);
     [[nodiscard]] std::optional<peer::asking_end> judge();
+    [[nodiscard]] const std::string& wire() const noexcept {
+        return asking_->from->members ? asked_.site_wire : asked_.wire;
+    }
     [[nodiscard]] bool is_outdated(std::chrono::seconds age) const;
     void close();
     void count(const answer& one, peer::asking_end end) const;

@@ -11,6 +11,7 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include <algorithm>
 #include <utility>
 
 // One after another, and siblings beside the others once their budget is over.
@@ -106,22 +107,29 @@ void sources::ask_siblings() {
     auto& o = order_;
     w_.common.peers->note_miss(o.url.size());
     const auto whom = w_.peers->siblings.find(
-        o.url, peer_key(), steady_now(), book_->asked_for(o.secure));
+        o.url, peer_key(), steady_now(), book_->asked_for(o.secure, peer::reach_of(o.asked_by)));
     w_.peers->siblings.rest();
     if (whom.empty()) {
         return;
     }
     here_.came.requested = wall_now();
-    sibling_query::question question{
-        .book = book_,
-        .whom = whom,
-        .wire = *wire_of(o, next_hop::sibling, false, w_.common.pseudonym, here_.came.requested),
-        .key = o.key,
-        .url = o.url,
-        .charged_to = o.charged_to,
-        .settings = o.now_settings,
-        .rules = &o.freshness(),
-        .asked = o.asked};
+    const bool asks_site = std::any_of(whom.begin(), whom.end(), [this](auto slot) {
+        return book_->siblings[slot] && book_->siblings[slot]->members;
+    });
+    const auto wire_to = [&](next_hop to) {
+        return *wire_of(o, to, false, w_.common.pseudonym, here_.came.requested);
+    };
+    sibling_query::question question{.book = book_,
+                                     .whom = whom,
+                                     .wire = wire_to(next_hop::sibling),
+                                     .site_wire = asks_site ? wire_to(next_hop::site)
+                                                            : std::string{},
+                                     .key = o.key,
+                                     .url = o.url,
+                                     .charged_to = o.charged_to,
+                                     .settings = o.now_settings,
+                                     .rules = &o.freshness(),
+                                     .asked = o.asked};
     // An answer ends the reading of a slower source.
     auto told = [signal = at_.ready.handle(), reader = at_.control](const sibling_query& one) {
         signal.notify();
@@ -452,8 +460,10 @@ awaitable<trouble> sources::find(bool validate) {
     validate_ = validate;
     here_.sibling = nullptr;
     find_peers();
+    const bool goes_on = peer::reach_of(order_.asked_by).beyond;
     if (at_.rivals) {
-        const auto until = steady_now() + order_.now_settings->options.peering.budget;
+        const auto until = goes_on ? steady_now() + order_.now_settings->options.peering.budget
+                                   : steady_time::max();
         const bool answered = co_await wait_for_siblings(until);
         if (answered) {
             adopt_sibling();
@@ -462,6 +472,10 @@ awaitable<trouble> sources::find(bool validate) {
         if (at_.rivals->is_over()) {
             at_.rivals = nullptr;
         }
+    }
+    if (!goes_on) {
+        stop_asking();
+        co_return failure{failure_code::only_if_cached_miss, ""};
     }
     auto end = co_await ask_origins();
     note_certificate_request(end);

@@ -9,6 +9,8 @@
 // peering.budget to say that it is at work, and then the origin's time. Without it the way is the
 // other sources', from the parents on.
 //
+// What another site asks for (asked_by::site) is asked of this node's siblings, and then of nobody.
+//
 // A parent that was found to be down is left alone for a while; with peering.never_direct the first
 // is asked all the same. Down is one that can't be reached or says nothing; one that does not know
 // us (407); and one that leads back here: it is one of our own listeners, or our own 508 came back

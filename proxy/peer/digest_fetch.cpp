@@ -123,6 +123,8 @@ struct digest_fetcher::one {
         shown.name = is.name;
         shown.slot = at;
         shown.https = is.https;
+        shown.of_site = is.of_site;
+        shown.members = is.members;
     }
 
     static follow_plan plan_for(const followed& is,
@@ -132,6 +134,7 @@ struct digest_fetcher::one {
         plan.refresh = is.refresh;
         plan.seed = context.secret.id();
         plan.squid = is.squid;
+        plan.site_nodes = is.of_site ? config::most_site_nodes : context.site_nodes;
         plan.layout = layout;
         plan.news = context.news;
         plan.itself_again = context.itself_again;
@@ -157,7 +160,8 @@ struct digest_fetcher::one {
     struct {
         follow_trouble loss = follow_trouble::none;
         bool used = false;
-    } told;  // to the log, last
+        bool left_out = false;  // of what other sites are told
+    } told;                     // to the log, last
     bool gone = false;
     figures_of_one shown;  // guarded by shared::guard
 };
@@ -171,6 +175,7 @@ struct digest_fetcher::shared {
     void give_slot_back(one& sibling);
     void take(one& sibling, bool seen, std::optional<got_response> answer);
     void tell_table(one& sibling);
+    void tell_members(one& sibling, unsigned slot, const digest_follower::news& news);
     void tell_seen(one& sibling);
     void tell_log(one& sibling);
     void tell_in_slot(one& sibling);
@@ -211,6 +216,32 @@ void digest_fetcher::shared::tell_table(one& sibling) {
         context.table.remove(slot);
         follower.refuse("beside what other siblings' digests take", steady_now());
     }
+    tell_members(sibling, slot, news);
+}
+
+// A gateway tells of its own site: what is another's is one hop more away from whoever asks.
+void digest_fetcher::shared::tell_members(one& sibling,
+                                          unsigned slot,
+                                          const digest_follower::news& news) {
+    using kind = digest_follower::news::kind;
+    if (context.members == nullptr || sibling.of.of_site || sibling.of.squid) {
+        return;
+    }
+    const auto& held = sibling.digest.follower.held();
+    bool is_member = true;
+    if (!held) {
+        context.members->remove(slot);
+    } else if (news.what == kind::flipped) {
+        is_member = context.members->flip(slot, *held, news.places);
+    } else if (news.what == kind::replaced) {
+        is_member = context.members->put(slot, *held);
+    }
+    if (!is_member && !std::exchange(sibling.told.left_out, true)) {
+        log::warn("peers: ",
+                  sibling.of.name,
+                  ": other sites are not told of it: its digest has another rate than those of the "
+                  "siblings before it (digest.false_positive_rate must be the same on all)");
+    }
 }
 
 // News turns bits of what is in use there: nothing is to be done then.
@@ -244,7 +275,7 @@ void digest_fetcher::shared::tell_log(one& sibling) {
     const auto& is = follower.figures();
     const bool used = follower.held() || follower.held_squid();
     const auto loss = loss_of(is.trouble);
-    const auto before = std::exchange(sibling.told, {loss, used});
+    const auto before = std::exchange(sibling.told, {loss, used, sibling.told.left_out});
     if (loss == follow_trouble::none) {
         if (before.loss != follow_trouble::none && is.state == follow_state::current) {
             log::info("peers: ", sibling.of.name, ": its digest is followed again");
@@ -272,6 +303,8 @@ void digest_fetcher::shared::show(one& sibling, bool seen) {
     next.name = sibling.of.name;
     next.slot = as_shown(sibling.slot);
     next.https = sibling.of.https;
+    next.of_site = sibling.of.of_site;
+    next.members = sibling.of.members;
     next.digest = follower.figures();
     next.held = follower.held_replica();
     next.held_squid = follower.held_squid();
@@ -300,8 +333,14 @@ void digest_fetcher::shared::give_slot_back(one& sibling) {
     }
     context.table.dismiss(slot);
     // Queued behind the work under way for it, and before the next owner's first digest.
-    context.aside.post([&table = context.table, seen = context.seen, slot] {
+    context.aside.post([&table = context.table,
+                        seen = context.seen,
+                        members = sibling.of.of_site ? nullptr : context.members,
+                        slot] {
         table.remove(slot);
+        if (members != nullptr) {
+            members->remove(slot);
+        }
         if (seen != nullptr) {
             seen->put(slot, nullptr);
         }
@@ -355,10 +394,12 @@ awaitable<got_response> digest_fetcher::fetch(shared& all, one& sibling, bool se
     const auto question = part.follower.ask(steady_now());
     const auto lane = question.wait.count() == 0 ? exchange_lane::short_question
                       : seen                     ? exchange_lane::seen_news
+                      : of.members               ? exchange_lane::members_news
                                                  : exchange_lane::digest_news;
-    const sibling_exchange::question what{.path = of.squid ? squid_digest_path
-                                                  : seen   ? seen_path
-                                                           : digest_path,
+    const sibling_exchange::question what{.path = of.squid     ? squid_digest_path
+                                                  : seen       ? seen_path
+                                                  : of.members ? members_path
+                                                               : digest_path,
                                           .asked = question,
                                           .lane = lane,
                                           .until = steady_now() + of.timeout + question.wait,

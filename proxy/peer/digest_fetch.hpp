@@ -7,12 +7,14 @@
 // for as long as there is none: what a sibling sent may take seconds to decode and to put in the
 // table, so that is a side thread's. Each digest's has a connection of its own.
 
+#include "config/options.hpp"
 #include "proxy/net/asio.hpp"
 #include "proxy/net/deadlines.hpp"
 #include "proxy/net/origin_pool.hpp"
 #include "proxy/net/side_thread.hpp"
 #include "proxy/peer/bounded_get.hpp"
 #include "proxy/peer/digest_follower.hpp"
+#include "proxy/peer/members_source.hpp"
 #include "proxy/peer/secret.hpp"
 #include "proxy/peer/seen_source.hpp"
 #include "proxy/peer/sibling_table.hpp"
@@ -35,7 +37,9 @@ struct followed {
     std::uint16_t port = 0;
     bool https = false;  ///< its certificate must be valid for `host`
     bool squid = false;
-    bool seen = false;  ///< its seen-filter too
+    bool seen = false;     ///< its seen-filter too
+    bool of_site = false;  ///< it is another site's gateway
+    bool members = false;  ///< and this is the digest of its siblings, not its own
     std::chrono::milliseconds refresh{10'000};
     std::chrono::milliseconds timeout{
         30'000};  ///< for one whole fetch, beside what it waits for news
@@ -54,8 +58,11 @@ struct follow_context {
     const fleet_secret& secret;
     sibling_table& table;
     seen_elsewhere* seen = nullptr;  ///< null: nobody shares
-    std::string node;                ///< this instance's pseudonym: Via, and to know itself
+    members_source* members =
+        nullptr;       ///< hears of the siblings' digests; null: this is no gateway
+    std::string node;  ///< this instance's pseudonym: Via, and to know itself
     std::function<std::uint64_t()> random;
+    unsigned site_nodes = 1;            ///< digest.site_nodes, of this node's own siblings
     std::chrono::milliseconds news{0};  ///< peering.news: 0 follows nobody by it
     std::chrono::milliseconds itself_again = follow_plan{}.itself_again;
     /// is_itself() of one is another than it was. On the loop.
@@ -102,6 +109,7 @@ public:
         std::string name;
         std::optional<unsigned> slot;  ///< none: it is this instance itself
         bool https = false;
+        bool of_site = false, members = false;  ///< as followed says
         follow_figures digest, seen;
         std::uint64_t bits = 0, bits_on = 0;
         double estimated_objects = 0, false_positive_rate = 0;

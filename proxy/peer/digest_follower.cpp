@@ -23,13 +23,14 @@ constexpr std::chrono::seconds longest_squid = std::chrono::hours{1};
 // A few bytes may say that hundreds of megabytes have no bit on, and the index takes eight times
 // that. An honest digest is made for at most four times as many keys as it has, and has then one
 // bit in seven on; less only until its owner has made a smaller one, when much left at once. What
-// one in 64 takes to send is an eighth of what it takes to hold. A seen filter is as thin as can be
+// one in 64 takes to send is an eighth of what it takes to hold. Nodes of which a gateway makes one digest
+// have so many times the bits (digest.site_nodes). A seen filter is as thin as can be
 // whenever its generation begins: what those may take is bounded by limits.bytes alone; they are
 // asked as they are and become no columns of an index.
-bool is_oversized(const filter::digest& of) noexcept {
+bool is_oversized(const filter::digest& of, unsigned nodes) noexcept {
     constexpr std::uint64_t always = std::uint64_t{1} << 20;  // bits: an index of a megabyte
     return of.shape().layout == filter::digest_layout::standard && of.shape().bits > always &&
-           of.shape().bits / 64 > of.bits_on();
+           of.shape().bits / 64 / nodes > of.bits_on();
 }
 
 follow_trouble trouble_of(boost::system::error_code error) noexcept {
@@ -347,13 +348,14 @@ void digest_follower::judge(const follow_answer& answer, steady_time now) {
     }
     auto next = is_delta ? filter::apply_delta(answer.body, replica_->settled(), plan_.limits)
                          : filter::decode_digest(answer.body, plan_.seed, plan_.limits);
-    if (next.has_error() || is_oversized(*next) || next->shape().layout != plan_.layout) {
+    if (next.has_error() || is_oversized(*next, plan_.site_nodes) ||
+        next->shape().layout != plan_.layout) {
         if (held_ && said.epoch != held_->stamp().generation.epoch) {
             drop();
         }
         if (next.has_error()) {
             failed(trouble_of(next.error()), next.error().message(), now);
-        } else if (is_oversized(*next)) {
+        } else if (is_oversized(*next, plan_.site_nodes)) {
             failed(follow_trouble::too_large, "many more bits than its keys need", now);
         } else {
             failed(follow_trouble::malformed, "of a layout that is not asked here", now);

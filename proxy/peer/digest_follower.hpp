@@ -75,6 +75,7 @@ struct follow_plan {
         60'000};  ///< between questions to itself, unless refresh is longer
     filter::seed_id seed{};
     bool squid = false;
+    unsigned site_nodes = 1;  ///< so many times the bits that its keys need it may have
     filter::digest_layout layout = filter::digest_layout::standard;
     /// A digest made for 34 million keys at 1 % has 76 MiB. Bits become columns of a sibling_index,
     /// which may take eight times as much.

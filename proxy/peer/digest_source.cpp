@@ -3,6 +3,7 @@
 #include "filter/digest.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 namespace reprise::proxy::peer {
@@ -76,6 +77,7 @@ source_plan plan_of(const config::digest_options& options, const config::peering
     plan.publish_after_change = options.publish_after_change;
     plan.publish_after = options.publish_after;
     plan.squid = options.squid;
+    plan.site_nodes = std::bit_ceil(options.site_nodes);
     plan.news = peering.news;
     return plan;
 }
@@ -84,7 +86,7 @@ source_plan plan_of(const config::digest_options& options, const config::peering
 struct digest_source::filters {
     filters(std::uint64_t keys, const source_plan& plan)
         : capacity{keys},
-          counts{bloom_for(keys, plan.false_positive_rate)},
+          counts{bloom_for(keys * plan.site_nodes, plan.false_positive_rate)},
           bits{counts.size()} {
         if (plan.squid) {
             squid.emplace(squid_for(keys, plan.squid_bits_per_entry));

@@ -57,6 +57,7 @@ struct source_plan {
     double publish_after_change = 0.01;
     std::chrono::seconds publish_after{30};
     bool squid = false;
+    unsigned site_nodes = 1;            ///< so many times the bits; a power of two
     std::chrono::milliseconds news{0};  ///< 0: none
     /// What goes stale sooner is not worth a sibling's hearing of it.
     std::chrono::seconds least_use{10};

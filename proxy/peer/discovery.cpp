@@ -38,7 +38,7 @@ peer_place place_of(std::string_view url) {
 std::vector<followed> configured_siblings(std::span<const config::peer_options> peers, bool share) {
     std::vector<followed> out;
     for (const auto& entry : peers) {
-        if (entry.kind != config::peer_kind::sibling || entry.url.empty()) {
+        if (entry.kind == config::peer_kind::parent || entry.url.empty()) {
             continue;
         }
         auto one = from(entry, share);
@@ -46,7 +46,14 @@ std::vector<followed> configured_siblings(std::span<const config::peer_options> 
         one.https = at.https;
         one.host = at.host;
         one.port = at.port;
-        out.push_back(std::move(one));
+        one.of_site = entry.kind == config::peer_kind::site;
+        out.push_back(one);
+        if (one.of_site) {
+            one.name += "/members";
+            one.members = true;
+            one.seen = false;
+            out.push_back(std::move(one));
+        }
     }
     return out;
 }

@@ -28,8 +28,8 @@ struct peer_place {
 };
 [[nodiscard]] peer_place place_of(std::string_view url);
 
-/// The siblings of the settings that have a url, as they are to be followed. Parents have no
-/// digest. `share`: their seen-filters too (admission.share, and there is a secret).
+/// The siblings of the settings that have a url, as they are to be followed, and of each site its
+/// gateway and, as "<name>/members", the gateway's siblings. Parents have no digest. `share`: their seen-filters too (admission.share, and there is a secret).
 [[nodiscard]] std::vector<followed> configured_siblings(std::span<const config::peer_options> peers,
                                                         bool share);
 

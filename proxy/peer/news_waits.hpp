@@ -18,7 +18,7 @@
 
 namespace reprise::proxy::peer {
 
-enum class waited_for : std::uint8_t { digest, seen };
+enum class waited_for : std::uint8_t { digest, seen, members };
 
 /// Threads   any. Outlives its waits.
 class news_waits {

@@ -1,5 +1,7 @@
 #include "proxy/peer/peer_book.hpp"
 
+#include "proxy/net/access.hpp"
+#include "proxy/net/address.hpp"
 #include "proxy/peer/discovery.hpp"
 
 #include <algorithm>
@@ -8,11 +10,12 @@ namespace reprise::proxy::peer {
 
 namespace {
 
-// "b/10.0.0.1" was found for the entry "b".
+// "b/10.0.0.1" was found for the entry "b", "b/members" belongs to the site "b".
 const config::peer_options* entry_of(std::span<const config::peer_options> peers,
                                      std::string_view name) {
     const auto at = std::find_if(peers.begin(), peers.end(), [name](const auto& one) {
-        return one.name == name || (!one.dns.empty() && name.starts_with(one.name) &&
+        const bool has_more = !one.dns.empty() || one.kind == config::peer_kind::site;
+        return one.name == name || (has_more && name.starts_with(one.name) &&
                                     name.substr(one.name.size()).starts_with('/'));
     });
     return at == peers.end() ? nullptr : &*at;
@@ -48,9 +51,10 @@ bool peer_book::is_peer(const asio::ip::address& client, bool squid) const noexc
                            ? asio::ip::address{asio::ip::make_address_v4(asio::ip::v4_mapped,
                                                                          client.to_v6())}
                            : client;
-    return std::any_of(addresses.begin(), addresses.end(), [&](const peer_address& one) {
-        return one.at == plain && one.squid == squid;
-    });
+    return (!squid && net::is_in(guests, net::canonical(plain))) ||
+           std::any_of(addresses.begin(), addresses.end(), [&](const peer_address& one) {
+               return one.at == plain && one.squid == squid;
+           });
 }
 
 bool peer_book::is_listener(const asio::ip::address& at, std::uint16_t port) const noexcept {
@@ -66,6 +70,7 @@ std::shared_ptr<const peer_book> make_book(std::span<const config::peer_options>
                                            std::string_view node,
                                            std::span<const followed> siblings,
                                            std::vector<peer_address> addresses,
+                                           std::span<const config::network> guests,
                                            const std::optional<std::vector<live_node>>& live,
                                            sibling_table& table,
                                            const peer_book* before) {
@@ -82,12 +87,14 @@ std::shared_ptr<const peer_book> make_book(std::span<const config::peer_options>
                        .port = one.port,
                        .https = one.https,
                        .squid = one.squid,
+                       .members = one.members,
                        .proxy_only = entry->proxy_only,
                        .max_age = entry->max_age,
                        .timeout = entry->timeout});
         const auto bit = filter::sibling_mask{1} << *slot;
         book->for_http |= bit;
         book->for_https |= one.https && !one.squid ? bit : 0;
+        book->of_sites |= one.of_site ? bit : 0;
     }
     std::vector<std::string> names;
     for (const auto& entry : peers) {
@@ -124,6 +131,7 @@ std::shared_ptr<const peer_book> make_book(std::span<const config::peer_options>
                           : std::move(homes);
     }
     book->addresses = std::move(addresses);
+    book->guests.assign(guests.begin(), guests.end());
     return book;
 }
 

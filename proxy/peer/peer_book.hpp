@@ -10,6 +10,7 @@
 #include "proxy/peer/digest_fetch.hpp"
 #include "proxy/peer/homes.hpp"
 #include "proxy/peer/parents.hpp"
+#include "proxy/peer/reach.hpp"
 
 #include <array>
 #include <chrono>
@@ -30,7 +31,8 @@ struct known_peer {
     std::uint16_t port = 0;
     bool https = false;
     bool squid = false;
-    bool proxy_only = false;                        ///< what it answers is never stored here
+    bool members = false;     ///< another site's gateway, asked for what its siblings hold
+    bool proxy_only = false;  ///< what it answers is never stored here
     std::optional<std::chrono::seconds> max_age{};  ///< peers[].max_age
     std::chrono::milliseconds timeout{300};
     net::way_ptr way{};  ///< of a parent: connections through it; null: a sibling
@@ -50,13 +52,17 @@ struct peer_book {
     std::shared_ptr<parent_choice> choice;     ///< among parents; null: there are none
     std::shared_ptr<const peer::homes> homes;  ///< null: URLs have none (peering.homes)
     std::vector<peer_address> addresses;
-    filter::sibling_mask for_http = 0;   ///< the slots of all siblings
-    filter::sibling_mask for_https = 0;  ///< of those behind TLS that are no Squids
+    filter::sibling_mask for_http = 0;    ///< the slots of all siblings
+    filter::sibling_mask for_https = 0;   ///< of those behind TLS that are no Squids
+    filter::sibling_mask of_sites = 0;    ///< of those that belong to another site
+    std::vector<config::network> guests;  ///< peering.gateway_for: these ask, and are not asked
 
-    /// The slots of those who may be asked for a URL. One of https travels over TLS alone, and
-    /// Squids are told of none.
-    [[nodiscard]] filter::sibling_mask asked_for(bool secure) const noexcept {
-        return secure ? for_https : for_http;
+    /// The slots of those who may be asked for a URL, because of a question that leads so far. One of
+    /// https travels over TLS alone, and Squids are told of none.
+    [[nodiscard]] filter::sibling_mask asked_for(
+        bool secure, reach how_far = reach_of(asked_by::client)) const noexcept {
+        const auto all = secure ? for_https : for_http;
+        return (how_far.siblings ? all & ~of_sites : 0) | (how_far.sites ? all & of_sites : 0);
     }
     [[nodiscard]] bool is_peer(const asio::ip::address& client, bool squid) const noexcept;
     /// A peer of either protocol.
@@ -77,6 +83,7 @@ struct peer_book {
     std::string_view node,
     std::span<const followed> siblings,
     std::vector<peer_address> addresses,
+    std::span<const config::network> guests,
     const std::optional<std::vector<live_node>>& live,
     sibling_table& table,
     const peer_book* before);

@@ -6,6 +6,7 @@
 #include "proxy/peer/digest_source.hpp"
 #include "proxy/peer/fleet_fetch.hpp"
 #include "proxy/peer/fleet_table.hpp"
+#include "proxy/peer/members_source.hpp"
 #include "proxy/peer/resource.hpp"
 
 #include <array>
@@ -67,8 +68,9 @@ struct peer_report {
     std::uint64_t misses = 0;  ///< that siblings might have answered
     /// What ICP (RFC 2186) would have cost for these: a query to each sibling and its reply.
     std::uint64_t icp_messages = 0, icp_bytes = 0;
-    std::uint64_t index_bytes = 0;   ///< of siblings' digests
-    std::uint64_t waiting = 0;       ///< requests of siblings that are kept open for news
+    std::uint64_t index_bytes = 0;           ///< of siblings' digests
+    std::optional<members_figures> members;  ///< none: it is no gateway
+    std::uint64_t waiting = 0;               ///< requests of siblings that are kept open for news
     std::uint64_t seen_objects = 0;  ///< remembered, and told to siblings, at least; 0: not shared
 };
 

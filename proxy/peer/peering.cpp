@@ -95,11 +95,13 @@ peering::peering(const config::options& options, std::string node, wall_time now
       serves_squid_{options.digest.squid},
       publish_after_{options.digest.publish_after},
       news_{options.peering.news},
+      site_nodes_{options.digest.site_nodes},
       source_{peer::plan_of(options.digest, options.peering),
               secret_,
               random_word,
               signals_for(peer::waited_for::digest)},
-      fleet_{node_, random_word()} {
+      fleet_{node_, random_word()},
+      guests_{options.peering.gateway_for} {
     if (secret_.has_file()) {
         checker_ = std::make_unique<peer::signature_checker>(secret_, now);
     }
@@ -114,13 +116,22 @@ peering::peering(const config::options& options, std::string node, wall_time now
             return std::make_unique<filter::digest>(seen_->current()->recent_digest(stamp));
         };
         auto signals = signals_for(peer::waited_for::seen);
-        peer::seen_news news{
+        peer::news_plan news{
             .every = seen_news_pace * news_,
             .key_of = [this](std::uint64_t name) { return peer::key_of(name, secret_); },
             .stir = std::move(signals.stir),
             .told = std::move(signals.told)};
         seen_source_ = std::make_unique<peer::seen_source>(
             secret_.id(), publish_after_, std::move(take), random_word, std::move(news));
+    }
+    if (!guests_.empty()) {
+        auto signals = signals_for(peer::waited_for::members);
+        news_plan news{.every = news_,
+                       .key_of = [this](std::uint64_t name) { return peer::key_of(name, secret_); },
+                       .stir = std::move(signals.stir),
+                       .told = std::move(signals.told)};
+        members_ = std::make_unique<members_source>(
+            secret_.id(), publish_after_, random_word, std::move(news));
     }
     if (options.disk.path.empty()) {
         loaded();
@@ -160,8 +171,10 @@ void peering::begin(asio::io_context& home,
                                        .secret = secret_,
                                        .table = table_,
                                        .seen = shares() ? &seen_elsewhere_ : nullptr,
+                                       .members = members_.get(),
                                        .node = node_,
                                        .random = random_word,
+                                       .site_nodes = std::bit_ceil(site_nodes_),
                                        .news = news_,
                                        .changed = [this] { publish_book(); }};
     fetcher_ = std::make_unique<peer::digest_fetcher>(context);
@@ -178,7 +191,9 @@ void peering::begin(asio::io_context& home,
                       " are followed, the others are not asked");
         }
         fetcher_->follow(siblings);
-        fleet_.follow(siblings);
+        auto nodes = siblings;
+        std::erase_if(nodes, [](const followed& one) { return one.members; });
+        fleet_.follow(nodes);
         siblings_ = std::move(siblings);
         addresses_ = std::move(addresses);
         publish_book();
@@ -213,7 +228,7 @@ void peering::publish_book() {
     auto others = siblings_;
     std::erase_if(others, [this](const followed& one) { return fetcher_->is_itself(one.name); });
     book_ = peer::make_book(
-        peers_, credentials_, node_, others, addresses_, live_, table_, book_.get());
+        peers_, credentials_, node_, others, addresses_, guests_, live_, table_, book_.get());
     homes_.store(book_->homes, std::memory_order_release);
     publish_(book_);
 }
@@ -250,10 +265,14 @@ void peering::keep() {
         tick();
         auto until = std::min(steady_now() + keeping, source_.due_at());
         auto from = source_.next_news();
-        if (seen_source_) {
-            until = std::min(until, seen_source_->due_at());
-            from = std::max(from, seen_source_->next_news());
-        }
+        const auto look_at = [&](const auto& other) {
+            if (other) {
+                until = std::min(until, other->due_at());
+                from = std::max(from, other->next_news());
+            }
+        };
+        look_at(seen_source_);
+        look_at(members_);
         lock.lock();
         wake_.wait_until(lock, until, [this] { return stopping_ || stirred_; });
         wake_.wait_until(
@@ -273,12 +292,16 @@ void peering::stir() {
 
 peer::source_signals peering::signals_for(peer::waited_for what) {
     return {.stir = [this] { stir(); },
-            .told =
-                [this, what] {
-                    auto* const shelf = what == peer::waited_for::seen ? seen_source_->news()
-                                                                       : source_.news();
-                    waits_.wake_behind(what, shelf->newest());
-                }};
+            .told = [this, what] { waits_.wake_behind(what, news_of(what)->newest()); }};
+}
+
+news_shelf* peering::news_of(peer::waited_for what) {
+    switch (what) {
+    case waited_for::digest: return source_.news();
+    case waited_for::seen: return seen_source_ ? seen_source_->news() : nullptr;
+    case waited_for::members: return members_ ? members_->news() : nullptr;
+    }
+    return nullptr;
 }
 
 void peering::tick() {
@@ -286,6 +309,9 @@ void peering::tick() {
         source_.tick(steady_now(), wall_now());
         if (seen_source_) {
             seen_source_->tick(steady_now(), wall_now());
+        }
+        if (members_) {
+            members_->tick(steady_now(), wall_now());
         }
     } catch (const std::bad_alloc&) {
         if (const auto more = no_memory_for_digest.due()) {
@@ -351,13 +377,16 @@ peer::resource_answer peering::answer(const http::request_head& request,
                             who,
                             {.digest = source_.digests().now(),
                              .seen = seen_source_ ? seen_source_->digests().now() : nullptr,
+                             .members = members_ ? members_->digests().now() : nullptr,
+                             .serves_members = members_ != nullptr,
                              .squid = squid.wire,
                              .squid_at = squid.changed,
                              .squid_for = publish_after_,
                              .serves_squid = serves_squid_,
                              .node = node_,
-                             .digest_news = source_.news(),
-                             .seen_news = seen_source_ ? seen_source_->news() : nullptr,
+                             .digest_news = news_of(waited_for::digest),
+                             .seen_news = news_of(waited_for::seen),
+                             .members_news = news_of(waited_for::members),
                              .waited = waited,
                              .figures = std::move(figures)},
                             close,
@@ -393,8 +422,10 @@ peer::news_waits::wait peering::wait_for_news(const http::request_head& request,
                                               const peer::asker& who,
                                               const peer::resource_answer& told,
                                               net::wakeup::signal signal) {
-    const bool of_seen = peer::resource_at(request.target) == peer::resource::seen;
-    return waits_.enter(of_seen ? peer::waited_for::seen : peer::waited_for::digest,
+    const auto which = peer::resource_at(request.target);
+    return waits_.enter(which == peer::resource::seen      ? peer::waited_for::seen
+                        : which == peer::resource::members ? peer::waited_for::members
+                                                           : peer::waited_for::digest,
                         who.address,
                         std::string{value_of(request, peer::node_field)},
                         told.since,
@@ -440,7 +471,7 @@ void peering::warn_of_namesakes() {
     }
     for (const auto& one : fetcher_->figures()) {
         const bool by_dns = one.name.find('/') != one.name.npos;
-        if (one.digest.state != peer::follow_state::itself || by_dns ||
+        if (one.members || one.digest.state != peer::follow_state::itself || by_dns ||
             std::find(namesakes_.begin(), namesakes_.end(), one.name) != namesakes_.end()) {
             continue;
         }
@@ -463,7 +494,7 @@ void peering::note_who_lives() {
     std::vector<live_node> live;
     for (const auto& one : fetcher_->figures()) {
         if (one.digest.state == peer::follow_state::current && !one.digest.node.empty() &&
-            one.slot) {
+            one.slot && !one.of_site) {
             live.push_back({*one.slot, one.digest.node, one.https});
         }
     }
@@ -618,6 +649,9 @@ peer::peer_report peering::report(const peer::peer_book& book) const {
     out.icp_bytes = icp_bytes_.load(relaxed);
     out.index_bytes = table_.bytes();
     out.waiting = waits_.waiting();
+    if (members_) {
+        out.members = members_->figures();
+    }
     out.seen_objects = seen_ ? seen_->current()->settings().objects : 0;
     return out;
 }

@@ -4,6 +4,7 @@
 //
 //     store ──events──> digest_source ──keeper's thread──> what /.well-known/reprise/digest serves
 //     sights ─────────> seen filter ────keeper's thread──> what /.well-known/reprise/seen serves
+//     siblings' digests ──> members_source ──keeper's───> what /.well-known/reprise/members serves
 //     settings, DNS ──home loop──> siblings' answers ──side thread──> sibling_table, seen_elsewhere
 //                              └─> peer_book ──> every worker
 //
@@ -23,6 +24,7 @@
 #include "proxy/peer/digest_source.hpp"
 #include "proxy/peer/discovery.hpp"
 #include "proxy/peer/fleet_exchange.hpp"
+#include "proxy/peer/members_source.hpp"
 #include "proxy/peer/news_waits.hpp"
 #include "proxy/peer/peer_book.hpp"
 #include "proxy/peer/peer_report.hpp"
@@ -131,6 +133,9 @@ public:
         return peer::key_of(peer::name_of(url, secret_), secret_);
     }
 
+    /// It speaks and asks for its siblings, where another site asks (peering.gateway_for).
+    [[nodiscard]] bool is_gateway() const noexcept { return members_ != nullptr; }
+
     /// Siblings are told which URLs were asked for here (admission.share, and there is a secret).
     [[nodiscard]] bool shares() const noexcept { return seen_ != nullptr; }
     /// `url` was asked for. @pre shares()
@@ -172,6 +177,8 @@ private:
     void tick();
     void stir();
     [[nodiscard]] peer::source_signals signals_for(peer::waited_for what);
+    /// Null: there is none, or it is told by no news.
+    [[nodiscard]] news_shelf* news_of(peer::waited_for what);
     void warn_of_namesakes();
     void note_who_lives();
     void publish_book();
@@ -182,6 +189,7 @@ private:
     const steady_time started_ = steady_now();
     const std::chrono::seconds publish_after_;
     const std::chrono::milliseconds news_;
+    const unsigned site_nodes_;
     // What the sources signal to, and so before them.
     std::mutex guard_;  // guards stopping_, stirred_
     std::condition_variable wake_;
@@ -190,6 +198,7 @@ private:
     peer::digest_source source_;
     std::unique_ptr<cache::resizable_admission> seen_;  // null: not shared
     std::unique_ptr<peer::seen_source> seen_source_;
+    std::unique_ptr<members_source> members_;           // null: it is no gateway
     std::unique_ptr<peer::signature_checker> checker_;  // null: nothing is signed
     peer::sibling_table table_;
     peer::seen_elsewhere seen_elsewhere_;
@@ -202,6 +211,7 @@ private:
     std::unique_ptr<peer::sibling_discovery> discovery_;
     // The home loop's: what the book is made of.
     std::vector<config::peer_options> peers_;
+    const std::vector<config::network> guests_;
     parent_credentials credentials_;
     std::vector<followed> siblings_;
     std::vector<peer_address> addresses_;

@@ -219,6 +219,12 @@ decision decide_reprise(const http::request_head& request,
     return {.what = answered::whole, .of = newest, .body = newest->whole};
 }
 
+decision decide_members(const http::request_head& request, const asker& who, const offered& what) {
+    const auto made = decide_reprise(request, who, what.members, what.members_news, what.waited);
+    const bool refused = made.what == answered::not_a_peer || made.what == answered::not_signed;
+    return what.serves_members || refused ? made : decision{};
+}
+
 // RFC 9110 8.8.2.1: no Last-Modified is later than Date. One that would be (the clock was set back)
 // is not told, and nothing is compared with it, until it has come.
 bool tells_age(const offered& what, wall_time now) noexcept {
@@ -289,6 +295,9 @@ resource resource_at(std::string_view target) noexcept {
     if (path == seen_path) {
         return resource::seen;
     }
+    if (path == members_path) {
+        return resource::members;
+    }
     if (path == squid_digest_path) {
         return resource::squid_digest;
     }
@@ -349,6 +358,8 @@ resource_answer answer(const http::request_head& request,
         made = which == resource::digest
                    ? decide_reprise(request, who, what.digest, what.digest_news, what.waited)
                    : decide_reprise(request, who, what.seen, what.seen_news, what.waited);
+    } else if (which == resource::members) {
+        made = decide_members(request, who, what);
     } else if (which == resource::figures) {
         made = decide_figures(request, who, what);
     } else if (which == resource::squid_digest) {
@@ -398,9 +409,10 @@ resource_answer answer(const http::request_head& request,
     if (is_known && !what.node.empty()) {
         add(out.head, node_field, what.node);  // by which a node knows itself
     }
-    const auto* const news = which == resource::digest ? what.digest_news
-                             : which == resource::seen ? what.seen_news
-                                                       : nullptr;
+    const auto* const news = which == resource::digest    ? what.digest_news
+                             : which == resource::seen    ? what.seen_news
+                             : which == resource::members ? what.members_news
+                                                          : nullptr;
     if (news != nullptr && is_known) {
         add(out.head, news_field, std::to_string(longest_news_wait.count()));
     }

@@ -3,11 +3,12 @@
 //
 //     /.well-known/reprise/digest                what is stored here
 //     /.well-known/reprise/seen                  what was asked for here lately
+//     /.well-known/reprise/members               what this node's siblings hold, of a gateway
 //     /.well-known/reprise/figures               what is known of the fleet's nodes (FLEET.md)
 //     /squid-internal-periodic/store_digest      the first, in Squid's format
 //     /squid-internal-dynamic/netdb              Squid asks; there is none
 //
-// All in origin-form, on forward listeners. The first three want a peer of the settings and, where
+// All in origin-form, on forward listeners. The first four want a peer of the settings and, where
 // there is a secret, its signature; Squid's wants a listed Squid. Everybody else gets 403, and in a
 // line of text the address that he is seen by, or what is wrong with his signature: where a sibling
 // is refused its log says why, and which address is missing in whose settings.
@@ -51,6 +52,7 @@ namespace reprise::proxy::peer {
 
 inline constexpr std::string_view digest_path = "/.well-known/reprise/digest";
 inline constexpr std::string_view seen_path = "/.well-known/reprise/seen";
+inline constexpr std::string_view members_path = "/.well-known/reprise/members";
 inline constexpr std::string_view figures_path = "/.well-known/reprise/figures";
 inline constexpr std::string_view squid_digest_path = "/squid-internal-periodic/store_digest";
 inline constexpr std::string_view squid_netdb_path = "/squid-internal-dynamic/netdb";
@@ -58,12 +60,21 @@ inline constexpr std::string_view squid_netdb_path = "/squid-internal-dynamic/ne
 inline constexpr std::string_view news_field = "Reprise-News";
 inline constexpr std::chrono::seconds longest_news_wait{30};
 
-enum class resource : std::uint8_t { none, digest, seen, figures, squid_digest, squid_netdb };
+enum class resource : std::uint8_t {
+    none,
+    digest,
+    seen,
+    members,
+    figures,
+    squid_digest,
+    squid_netdb
+};
 /// Which resource an origin-form target names; its query is not considered.
 [[nodiscard]] resource resource_at(std::string_view target) noexcept;
 /// Whether it is for Reprises alone, which sign for it where there is a secret.
 [[nodiscard]] constexpr bool is_for_reprises(resource which) noexcept {
-    return which == resource::digest || which == resource::seen || which == resource::figures;
+    return which == resource::digest || which == resource::seen || which == resource::members ||
+           which == resource::figures;
 }
 
 /// How a peer's own question looks.
@@ -86,6 +97,8 @@ struct asker {
 struct offered {
     std::shared_ptr<const published> digest;
     std::shared_ptr<const published> seen;
+    std::shared_ptr<const published> members{};
+    bool serves_members = false;  ///< it is a gateway
     wire_bytes squid;
     wall_time squid_at{};                ///< when it came to be these bytes, in whole seconds
     std::chrono::seconds squid_for{30};  ///< and for how long they count
@@ -94,6 +107,7 @@ struct offered {
     /// Of what changes in them; null: `wait` is not heeded.
     news_shelf* digest_news = nullptr;
     news_shelf* seen_news = nullptr;
+    news_shelf* members_news = nullptr;
     bool waited = false;  ///< for as long as it may: the answer is what there is
     /// The fleet's figures, made for whoever may have them; empty: not served.
     std::function<wire_bytes()> figures{};

@@ -10,7 +10,13 @@ namespace reprise::proxy::peer {
 
 /// Connections of their own in the pool, so that nothing waits for what is asked for another reason:
 /// what takes no longer than an object, either kind of news, the fleet's figures.
-enum class exchange_lane : std::uint8_t { short_question, digest_news, seen_news, figures };
+enum class exchange_lane : std::uint8_t {
+    short_question,
+    digest_news,
+    seen_news,
+    members_news,
+    figures
+};
 
 /// Threads   the loop's of `timer`.
 class sibling_exchange {

@@ -10,6 +10,7 @@
 //     fetched      an origin's, a parent's or a       fetched_reply
 //                  sibling's, perhaps with others
 //     under_way    what is on its way, for a sibling  under_way_reply
+//     of_members   a sibling's, for another site      members_reply
 //     passed       an origin's, never from the store  passed_reply
 //     tunnel       CONNECT                            tunnel
 //     opened       CONNECT to a host whose tunnels    interception
@@ -60,6 +61,7 @@ struct fetched {
     bool replaces = false;  ///< something was stored: admission is not asked
 };
 struct under_way {};
+struct of_members {};
 struct passed {};
 struct tunnel {
     std::string_view why{};  ///< it is not opened; static text
@@ -98,6 +100,7 @@ using answer = std::variant<answers::refused,
                             answers::partial,
                             answers::fetched,
                             answers::under_way,
+                            answers::of_members,
                             answers::passed,
                             answers::tunnel,
                             answers::opened,

@@ -95,6 +95,10 @@ answer decide(const request& asked,
     if (asked.facts.asked.only_if_cached && by.joins) {
         return answers::under_way{};
     }
+    if (asked.facts.asked.only_if_cached && by.asks_members &&
+        !judge_destination(now, asked, pseudonym)) {
+        return answers::of_members{};
+    }
     if (why.what == cache::ruling::unavailable || asked.facts.asked.only_if_cached) {
         return answers::refused{failure{failure_code::only_if_cached_miss, ""}};
     }

@@ -28,6 +28,8 @@ struct peers_question {
     /// What is on its way and will be stored is as good as what is: a Reprise's, with
     /// only-if-cached, while its key is fetched.
     bool joins = false;
+    /// What is neither is asked of this node's siblings: another site's.
+    bool asks_members = false;
 };
 
 /// What it gets by what the store has, and `why`.

@@ -5,6 +5,7 @@
 #include "proxy/serve/fetched_reply.hpp"
 #include "proxy/serve/identification.hpp"
 #include "proxy/serve/interception.hpp"
+#include "proxy/serve/members_reply.hpp"
 #include "proxy/serve/own_reply.hpp"
 #include "proxy/serve/partial_reply.hpp"
 #include "proxy/serve/passed_reply.hpp"
@@ -34,6 +35,10 @@ struct exchange::giver {
     }
     awaitable<ended_or_next> operator()(answers::under_way&) const {
         under_way_reply one{of.x_};
+        co_return co_await one.give();
+    }
+    awaitable<ended_or_next> operator()(answers::of_members&) const {
+        members_reply one{of.x_};
         co_return co_await one.give();
     }
     awaitable<ended_or_next> operator()(answers::passed&) const {

@@ -32,6 +32,10 @@ bool exchange_state::is_siblings_question() const noexcept {
            w.peers->book->is_peer(client.ip(), false);
 }
 
+bool exchange_state::is_sites_question() const noexcept {
+    return asked.names_site && is_siblings_question() && w.common.peers->is_gateway();
+}
+
 bool exchange_state::is_handed_on() const noexcept {
     return asked.names_home && w.peers && w.peers->book->is_peer(client.ip(), false);
 }

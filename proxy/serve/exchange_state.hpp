@@ -50,6 +50,8 @@ struct exchange_state {
     [[nodiscard]] bool is_squids_question() const noexcept;
     /// Another Reprise asks with only-if-cached, by the address that it comes from.
     [[nodiscard]] bool is_siblings_question() const noexcept;
+    /// Another site asks, with only-if-cached, for what this gateway's siblings hold (peer/reach.hpp).
+    [[nodiscard]] bool is_sites_question() const noexcept;
     /// A sibling asks for what belongs here (peer/homes.hpp): its client waits, and no other home is
     /// asked.
     [[nodiscard]] bool is_handed_on() const noexcept;

@@ -246,6 +246,7 @@ struct told_at_once {
         return answered_here(outcome::local, "for-peers", nullptr);
     }
     told operator()(const answers::under_way&) const { return std::nullopt; }
+    told operator()(const answers::of_members&) const { return std::nullopt; }
     told operator()(const answers::passed&) const { return std::nullopt; }
     told operator()(const answers::stored&) const { return std::nullopt; }
     told operator()(const answers::stand_in&) const { return std::nullopt; }

@@ -26,6 +26,7 @@ answer judge_stored(exchange_state& x, wall_time now) {
     peers_question by;
     if (asked.facts.asked.only_if_cached) {
         by.hits_alone = x.is_squids_question();
+        by.asks_members = x.is_sites_question();
         by.joins = x.is_siblings_question() && common.fetches.has(asked.key, asked.url);
     }
     x.judged_at = now;

@@ -161,9 +161,13 @@ request read_request(http::request_head& head,
         }
     }
     if (!out.accelerator && http::find(head.fields, field_id::connection) != nullptr) {
-        out.names_home = std::any_of(head.fields.begin(), head.fields.end(), [](const auto& line) {
-            return http::iequals(line.name, peer::home_field);
-        });
+        const auto says = [&](std::string_view name) {
+            return std::any_of(head.fields.begin(), head.fields.end(), [name](const auto& line) {
+                return http::iequals(line.name, name);
+            });
+        };
+        out.names_home = says(peer::home_field);
+        out.names_site = says(peer::site_field);
     }
     http::strip_hop_by_hop(head.fields);
     if (out.accelerator) {

@@ -31,6 +31,9 @@ awaitable<ended_or_next> under_way_reply::give() {
         }
         x_.w.counts.collapsed_released.add();
     }
+    if (x_.is_sites_question()) {
+        co_return answers::of_members{};
+    }
     co_return answers::refused{failure{failure_code::only_if_cached_miss, ""}};
 }
 

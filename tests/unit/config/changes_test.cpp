@@ -70,7 +70,9 @@ TEST_SUITE("config/changes") {
                     "digest.publish_after_change",
                     "digest.publish_after",
                     "digest.secret_file",
-                    "digest.squid"});
+                    "digest.squid",
+                    "digest.site_nodes",
+                    "peering.gateway_for"});
     }
 
     TEST_CASE("a reload puts back every setting that wants a restart, and no other") {

@@ -48,6 +48,29 @@ TEST_SUITE("config/peer_settings") {
                   .starts_with("peers[0].kind: peers found by dns are siblings"));
     }
 
+    TEST_CASE("a site is a gateway of this protocol, with a url, and has two digests") {
+        const auto one = std::string{R"({ "name": "s", "url": "http://s:1", "kind": "site" })"};
+        CHECK(good(peers(one)).peers[0].kind == peer_kind::site);
+        CHECK(mistake_of(peers(R"({ "dns": "s.example", "kind": "site" })"))
+                  .starts_with("peers[0].kind: peers found by dns are siblings: a site is named"));
+        CHECK(mistake_of(peers(R"({ "name": "s", "url": "http://s:1", "kind": "site",
+                                    "protocol": "squid" })"))
+                  .starts_with("peers[0].protocol: a Squid is no gateway"));
+        std::string many;
+        for (int i = 0; i < 33; ++i) {
+            const auto text = std::to_string(i);
+            many += many.empty() ? "" : ",";
+            many += R"({ "name": "s)" + text + R"(", "url": "http://s:1)" + text +
+                    R"(", "kind": "site" })";
+        }
+        CHECK(mistake_of(peers(many)).find("66 siblings, of which a site is two") !=
+              std::string::npos);
+        const auto gateway = good(
+            R"({ "peering": { "gateway_for": ["10.2.0.0/16", "192.0.2.7"] } })");
+        CHECK(gateway.peering.gateway_for.size() == 2);
+        CHECK(mistake_of(R"({ "digest": { "site_nodes": 17 } })").starts_with("digest.site_nodes"));
+    }
+
     TEST_CASE("no two peers share a name") {
         const auto told = mistake_of(peers(R"({ "name": "b", "url": "http://b:1" },
                                               { "name": "b", "url": "http://c:1" })"));
@@ -66,7 +89,7 @@ TEST_SUITE("config/peer_settings") {
             return peers(list);
         };
         CHECK(good(many(64, 3)).peers.size() == 67);
-        CHECK(mistake_of(many(65, 0)).starts_with("peers: 65 siblings; at most 64"));
+        CHECK(mistake_of(many(65, 0)).starts_with("peers: 65 siblings, of which a site is two; at most 64"));
     }
 
     TEST_CASE("proxy_only is a sibling's") {

@@ -119,12 +119,13 @@ TEST_SUITE("config/settings") {
 
     TEST_CASE("digest, peers and peering are read") {
         const auto wanted = every_setting();
-        const auto& [rate, after_change, after, secret_file, squid] = wanted.digest;
+        const auto& [rate, after_change, after, secret_file, squid, site_nodes] = wanted.digest;
         CHECK(rate == 0.001);
         CHECK(after_change == 0.02);
         CHECK(after == 10s);
         CHECK(secret_file == "/etc/reprise/secret");
         CHECK(squid);
+        CHECK(site_nodes == 4);
         REQUIRE(wanted.peers.size() == 2);
         const auto& [name,
                      url,
@@ -156,6 +157,7 @@ TEST_SUITE("config/settings") {
         CHECK(wanted.peering.budget == 50ms);
         CHECK(wanted.peering.hit_worth == 1s);
         CHECK(wanted.peering.never_direct);
+        CHECK(wanted.peering.gateway_for.size() == 1);
     }
 
     TEST_CASE("the disk is read") {

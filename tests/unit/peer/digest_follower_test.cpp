@@ -190,14 +190,16 @@ TEST_SUITE("peer/digest_follower") {
 
     TEST_CASE("what is thinner than an honest owner leaves it is refused, whatever it lists" *
               reprise::test::of_one_thread()) {
-        const auto trouble_with = [](std::uint64_t bits, std::uint64_t one_in) {
+        const auto trouble_with = [](std::uint64_t bits, std::uint64_t one_in, unsigned nodes = 1) {
             std::vector<std::uint64_t> words(bits / 64);
             for (std::uint64_t place = 0; one_in != 0 && place < bits; place += one_in) {
                 words[place / 64] |= std::uint64_t{1} << place % 64;
             }
             const filter::digest_shape shape{
                 .layout = filter::digest_layout::standard, .bits = bits, .probes = 6};
-            auto f = digest_follower{plan(), 1, start};
+            auto of = plan();
+            of.site_nodes = nodes;
+            auto f = digest_follower{of, 1, start};
             (void)f.ask(start);
             f.answered(
                 good(filter::encode({shape, words, filter::test::stamp_of(0, 6)})), "a", start);
@@ -207,6 +209,10 @@ TEST_SUITE("peer/digest_follower") {
         CHECK(trouble_with(1 << 26, 500) == follow_trouble::too_large);
         CHECK(trouble_with(1 << 26, 66) == follow_trouble::too_large);
         CHECK(trouble_with(1 << 26, 7) == follow_trouble::none);
+        // Of nodes of which one digest is made each has so many times the bits.
+        CHECK(trouble_with(1 << 26, 66, 2) == follow_trouble::none);
+        CHECK(trouble_with(1 << 26, 500, 2) == follow_trouble::too_large);
+        CHECK(trouble_with(1 << 26, 500, 8) == follow_trouble::none);
         // One that has just begun.
         CHECK(trouble_with(1 << 20, 0) == follow_trouble::none);
     }

@@ -102,6 +102,26 @@ TEST_SUITE("peer/digest_source") {
         CHECK(w.newest()->bits->stamp().keys == before + after);
     }
 
+    TEST_CASE("nodes of which a gateway makes one digest have so many times the bits") {
+        const auto bits_of = [](unsigned nodes) {
+            config::digest_options options;
+            options.site_nodes = nodes;
+            world w{plan_of(options, {})};
+            w.source.loaded();
+            for (std::uint64_t i = 0; i < 3000; ++i) {
+                w.hold(i);
+            }
+            w.settle();
+            w.settle();
+            CHECK(w.lists(2999));
+            return w.newest()->bits->shape().bits;
+        };
+        const auto one = bits_of(1);
+        CHECK(bits_of(2) == 2 * one);
+        CHECK(bits_of(3) == 4 * one);
+        CHECK(bits_of(16) == 16 * one);
+    }
+
     TEST_CASE("an empty cache publishes an empty digest") {
         world w;
         w.source.loaded();

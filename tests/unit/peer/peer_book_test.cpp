@@ -28,7 +28,7 @@ TEST_SUITE("peer/peer_book") {
             sibling("secure squid", "https://10.0.0.4:3128", true)};
         sibling_table table;
         const auto book = make_book(
-            peers, {}, "us", configured_siblings(peers, false), {}, {}, table, nullptr);
+            peers, {}, "us", configured_siblings(peers, false), {}, {}, {}, table, nullptr);
         const auto names = [&](bool secure) {
             std::vector<std::string> all;
             for (std::size_t slot = 0; slot < book->siblings.size(); ++slot) {
@@ -46,7 +46,7 @@ TEST_SUITE("peer/peer_book") {
     TEST_CASE("a sibling that is there no more is asked for nothing") {
         const std::vector<config::peer_options> peers{sibling("a", "https://10.0.0.1:3128")};
         sibling_table table;
-        const auto book = make_book(peers, {}, "us", {}, {}, {}, table, nullptr);
+        const auto book = make_book(peers, {}, "us", {}, {}, {}, {}, table, nullptr);
         CHECK(book->asked_for(false) == 0);
         CHECK(book->asked_for(true) == 0);
     }
@@ -58,7 +58,7 @@ TEST_SUITE("peer/peer_book") {
         const auto of = [&](const std::optional<std::vector<live_node>>& nodes,
                             const peer_book* before) {
             return make_book(
-                peers, {}, "us", configured_siblings(peers, false), {}, nodes, table, before);
+                peers, {}, "us", configured_siblings(peers, false), {}, {}, nodes, table, before);
         };
         const auto first = of(live, nullptr);
         REQUIRE(first->homes);

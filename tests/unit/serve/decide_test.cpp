@@ -192,6 +192,25 @@ TEST_CASE("what is stale answers where it may, but not to who is to have hits al
     CHECK(to_peer.why.forward == http::forward_reason::stale);
 }
 
+TEST_CASE("what another site asks for is asked of members, once, and of nobody else") {
+    const auto ask = [](const std::string& fields, const cache::lookup_result& kept, bool members) {
+        const auto got = take("GET http://a.example/", "Host: a.example\r\n" + fields);
+        REQUIRE(!got->read.refused);
+        decision out;
+        out.what = decide(
+            got->read, kept, usual, "me", {.asks_members = members}, arrival + 70s, out.why);
+        return out;
+    };
+    const cache::lookup_result nothing;
+    CHECK(is<answers::of_members>(ask(only_if_cached, nothing, true)));
+    CHECK(is<answers::refused>(ask(only_if_cached, nothing, false)));
+    // What is stale here may be fresh there.
+    CHECK(is<answers::of_members>(ask(only_if_cached, whole(), true)));
+    // It has come through here already.
+    CHECK(is<answers::refused>(ask(only_if_cached + "Via: 1.1 me\r\n", nothing, true)));
+    CHECK(is<answers::fetched>(ask("", nothing, true)));
+}
+
 TEST_CASE("what does not answer is fetched, or refused to who wants nothing but what is stored") {
     for (const auto& kept : {cache::lookup_result{}, whole()}) {
         const auto fetched = by_store("", kept, 70s);

@@ -1,0 +1,158 @@
+#include "filter/digest_replica.hpp"
+#include "filter/indices.hpp"
+#include "proxy/peer/members_source.hpp"
+#include "tests/unit/filter/digests.hpp"
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace reprise::proxy::peer::test::of_members_source {
+namespace {
+
+using namespace std::chrono_literals;
+using filter::test::digest_of_keys;
+using filter::test::nth_key;
+
+constexpr wall_time now{1'763'668'089'000ms};
+constexpr steady_time start{1h};
+constexpr filter::bloom_size size{.bits = 1 << 14, .probes = 2};
+
+struct gateway {
+    unsigned stirred = 0, told = 0;
+    members_source source;
+
+    explicit gateway(std::chrono::milliseconds every = 200ms)
+        : source{filter::test::test_seed(),
+                 30s,
+                 [] { return 77; },
+                 {.every = every,
+                  .key_of = [](std::uint64_t) { return filter::key_hash{}; },
+                  .stir = [this] { ++stirred; },
+                  .told = [this] { ++told; }}} {}
+
+    /// The whole, as whoever asks for it with a wish for news is given it.
+    std::shared_ptr<const published> whole(steady_time at) {
+        if (source.news() != nullptr) {
+            source.news()->want_whole();
+        }
+        source.tick(at, now);
+        return source.digests().now();
+    }
+};
+
+std::vector<std::uint64_t> places_of(std::uint64_t key) {
+    filter::indices places{nth_key(1, key), size.bits};
+    return {places.next(), places.next()};
+}
+
+}  // namespace
+
+TEST_SUITE("peer/members_source") {
+    TEST_CASE("nothing is published before the first member's digest") {
+        gateway g;
+        g.source.tick(start, now);
+        CHECK(g.source.digests().now() == nullptr);
+        CHECK(g.source.figures().members == 0);
+    }
+
+    TEST_CASE("what any member has is told, and what it alone had goes with it") {
+        gateway g;
+        CHECK(g.source.put(0, digest_of_keys(size, 0, 200)));
+        CHECK(g.source.put(1, digest_of_keys(size, 150, 300)));
+        CHECK(g.stirred == 2);
+        const auto first = g.whole(start);
+        REQUIRE(first);
+        CHECK(first->bits->may_contain(nth_key(1, 0)));
+        CHECK(first->bits->may_contain(nth_key(1, 299)));
+        CHECK(g.source.figures().members == 2);
+        g.source.remove(1);
+        const auto next = g.whole(start + 1s);
+        REQUIRE(next != first);
+        CHECK(next->bits->stamp().generation.epoch == first->bits->stamp().generation.epoch);
+        CHECK(next->bits->may_contain(nth_key(1, 180)));
+        std::uint64_t left = 0;
+        for (std::uint64_t key = 200; key < 300; ++key) {
+            left += next->bits->may_contain(nth_key(1, key)) ? 1 : 0;
+        }
+        CHECK(left < 10);
+    }
+
+    TEST_CASE("a reader follows it by news") {
+        gateway g;
+        CHECK(g.source.put(0, digest_of_keys(size, 0, 100)));
+        CHECK(g.source.put(1, digest_of_keys(size, 50, 150)));
+        const auto first = g.whole(start);
+        REQUIRE(first);
+        filter::digest_replica reader{
+            filter::digest{first->bits->shape(),
+                           {first->bits->words().begin(), first->bits->words().end()},
+                           first->bits->stamp()}};
+        auto held = first->bits->stamp().generation;
+        // Key 1000 comes to one member, then to the other; then it leaves the first, then the other.
+        const std::pair<unsigned, bool> steps[] = {{0, true}, {1, true}, {0, false}, {1, false}};
+        auto at = start;
+        for (const auto& [member, listed] : steps) {
+            CHECK(g.source.flip(member, digest_of_keys(size, 0, 1), places_of(1000)));
+            at += 1s;
+            g.source.tick(at, now);
+            const auto found = g.source.news()->look(held);
+            g.source.tick(at + 100ms, now);  // makes what was just wished for
+            const auto made = g.source.news()->look(held);
+            if (made.what == news_shelf::state::ready) {
+                REQUIRE(reader.apply(*made.wire, [](std::uint64_t) { return filter::key_hash{}; })
+                            .has_value());
+                held = made.newest;
+            } else {
+                CHECK(found.what == news_shelf::state::current);
+            }
+            CHECK(reader.now().may_contain(nth_key(1, 1000)) == (at < start + 4s));
+        }
+    }
+
+    TEST_CASE("a digest of another rate is left out, and told of once it fits") {
+        gateway g;
+        CHECK(g.source.put(0, digest_of_keys(size, 0, 100)));
+        const filter::bloom_size other{.bits = 1 << 14, .probes = 3};
+        CHECK_FALSE(g.source.put(1, digest_of_keys(other, 200, 300)));
+        CHECK_FALSE(g.source.flip(1, digest_of_keys(other, 200, 301), places_of(300)));
+        CHECK(g.source.figures().left_out == 1);
+        CHECK(g.source.put(1, digest_of_keys(size, 200, 300)));
+        CHECK(g.source.figures().left_out == 0);
+        CHECK(g.whole(start)->bits->may_contain(nth_key(1, 250)));
+    }
+
+    TEST_CASE("a larger member makes it larger: another epoch, whole") {
+        gateway g;
+        CHECK(g.source.put(0, digest_of_keys(size, 0, 100)));
+        const auto small = g.whole(start);
+        CHECK(g.source.put(1, digest_of_keys({.bits = 1 << 15, .probes = 2}, 200, 300)));
+        const auto large = g.whole(start + 1s);
+        REQUIRE(large != small);
+        CHECK(large->bits->shape().bits == 1 << 15);
+        CHECK(large->bits->stamp().generation.counter == 1);
+        CHECK(large->bits->may_contain(nth_key(1, 50)));
+        CHECK(large->bits->may_contain(nth_key(1, 250)));
+    }
+
+    TEST_CASE("without news it is published at its pace, when something changed") {
+        gateway g{0ms};
+        CHECK(g.source.news() == nullptr);
+        CHECK(g.source.put(0, digest_of_keys(size, 0, 100)));
+        g.source.tick(start, now);
+        const auto first = g.source.digests().now();
+        REQUIRE(first);
+        g.source.tick(start + 31s, now);
+        CHECK(g.source.digests().now() == first);
+        CHECK(g.source.flip(0, digest_of_keys(size, 0, 1), places_of(1000)));
+        g.source.tick(start + 40s, now);
+        CHECK(g.source.digests().now() == first);
+        g.source.tick(start + 62s, now);
+        CHECK(g.source.digests().now()->bits->may_contain(nth_key(1, 1000)));
+    }
+}
+
+}  // namespace reprise::proxy::peer::test::of_members_source
