@@ -319,7 +319,7 @@ struct peer_options {
     milliseconds timeout{300};
     bool operator==(const peer_options&) const = default;
 };
-inline constexpr std::size_t most_siblings = 64;
+inline constexpr std::size_t most_siblings = 256;
 
 struct peering_options {
     milliseconds budget{100};  ///< for all siblings of one request, before the origin is asked too

@@ -16,7 +16,7 @@ namespace {
 using namespace std::chrono_literals;
 using enum change;
 
-constexpr std::size_t most_peers = 256;
+constexpr std::size_t most_peers = 512;
 
 kind<std::string> peer_url() {
     return text_kind<std::string>(
@@ -199,7 +199,7 @@ void check_peers(std::vector<peer_options>& peers, const place& here) {
     }
     if (siblings > most_siblings) {
         here.wrong(std::to_string(siblings) + " siblings, of which a site is two; at most " +
-                   std::to_string(most_siblings) + " are asked in one look-up");
+                   std::to_string(most_siblings) + " are followed");
     }
 }
 

@@ -37,8 +37,8 @@ using resolved = std::shared_ptr<const resolution>;
 ///           failed or refused, too many questions, shutting down), dns_timeout.
 class resolver {
 public:
-    /// Both families together; enough for 64 siblings under one name.
-    static constexpr std::size_t most_addresses = 128;
+    /// Both families together; enough for 256 siblings under one name, each in both.
+    static constexpr std::size_t most_addresses = 512;
     static constexpr std::size_t most_names = 10'000;
     static constexpr std::size_t most_questions = 1'000;
 

@@ -21,7 +21,7 @@
 namespace reprise::proxy::peer {
 namespace {
 
-constexpr unsigned no_slot = filter::sibling_index::capacity;
+constexpr unsigned no_slot = most_slots;
 
 std::optional<unsigned> as_shown(unsigned slot) noexcept {
     return slot == no_slot ? std::nullopt : std::optional{slot};

@@ -96,7 +96,7 @@ public:
     digest_fetcher& operator=(const digest_fetcher&) = delete;
 
     /// From now on these. A sibling that stays as it was goes on as before; one that went is
-    /// dismissed from the table. Those beyond 64 are left out, by name, until there is room.
+    /// dismissed from the table. Those beyond most_slots are left out, by name, until there is room.
     void follow(std::vector<followed> siblings);
     /// Whether it has proved to be this very instance. The loop's thread.
     [[nodiscard]] bool is_itself(const std::string& name) const;

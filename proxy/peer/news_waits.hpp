@@ -32,7 +32,7 @@ class news_waits {
     using place = std::list<waiter>::iterator;
 
 public:
-    static constexpr std::size_t most = 512, most_of_address = 128;
+    static constexpr std::size_t most = 1024, most_of_address = 128;
 
     /// A wait as long as this lives.
     class wait {

@@ -91,10 +91,13 @@ std::shared_ptr<const peer_book> make_book(std::span<const config::peer_options>
                        .proxy_only = entry->proxy_only,
                        .max_age = entry->max_age,
                        .timeout = entry->timeout});
-        const auto bit = filter::sibling_mask{1} << *slot;
-        book->for_http |= bit;
-        book->for_https |= one.https && !one.squid ? bit : 0;
-        book->of_sites |= one.of_site ? bit : 0;
+        book->for_http.add(*slot);
+        if (one.https && !one.squid) {
+            book->for_https.add(*slot);
+        }
+        if (one.of_site) {
+            book->of_sites.add(*slot);
+        }
     }
     std::vector<std::string> names;
     for (const auto& entry : peers) {

@@ -3,7 +3,6 @@
 // the settings or DNS change.
 
 #include "config/options.hpp"
-#include "filter/sibling_index.hpp"
 #include "proxy/net/asio.hpp"
 #include "proxy/net/way_through.hpp"
 #include "proxy/peer/credentials.hpp"
@@ -11,6 +10,7 @@
 #include "proxy/peer/homes.hpp"
 #include "proxy/peer/parents.hpp"
 #include "proxy/peer/reach.hpp"
+#include "proxy/peer/slot_set.hpp"
 
 #include <array>
 #include <chrono>
@@ -47,22 +47,24 @@ struct peer_address {
 
 /// Threads   immutable, but for which parents are down (parents.hpp): any number.
 struct peer_book {
-    std::array<std::shared_ptr<const known_peer>, 64> siblings;  ///< by their slots; null: nobody
+    std::array<std::shared_ptr<const known_peer>, most_slots>
+        siblings;  ///< by their slots; null: nobody
     std::vector<known_peer> parents;
     std::shared_ptr<parent_choice> choice;     ///< among parents; null: there are none
     std::shared_ptr<const peer::homes> homes;  ///< null: URLs have none (peering.homes)
     std::vector<peer_address> addresses;
-    filter::sibling_mask for_http = 0;    ///< the slots of all siblings
-    filter::sibling_mask for_https = 0;   ///< of those behind TLS that are no Squids
-    filter::sibling_mask of_sites = 0;    ///< of those that belong to another site
+    slot_set for_http;                    ///< the slots of all siblings
+    slot_set for_https;                   ///< of those behind TLS that are no Squids
+    slot_set of_sites;                    ///< of those that belong to another site
     std::vector<config::network> guests;  ///< peering.gateway_for: these ask, and are not asked
 
     /// The slots of those who may be asked for a URL, because of a question that leads so far. One of
     /// https travels over TLS alone, and Squids are told of none.
-    [[nodiscard]] filter::sibling_mask asked_for(
-        bool secure, reach how_far = reach_of(asked_by::client)) const noexcept {
-        const auto all = secure ? for_https : for_http;
-        return (how_far.siblings ? all & ~of_sites : 0) | (how_far.sites ? all & of_sites : 0);
+    [[nodiscard]] slot_set asked_for(bool secure,
+                                     reach how_far = reach_of(asked_by::client)) const noexcept {
+        const auto& all = secure ? for_https : for_http;
+        const auto own = how_far.siblings ? all & ~of_sites : slot_set{};
+        return how_far.sites ? own | (all & of_sites) : own;
     }
     [[nodiscard]] bool is_peer(const asio::ip::address& client, bool squid) const noexcept;
     /// A peer of either protocol.

@@ -22,6 +22,8 @@ namespace {
 // Tried again ten times, or once, a second.
 constinit log::seldom no_memory_for_digest, no_memory_to_share;
 
+static_assert(most_slots == config::most_siblings);
+
 constexpr std::chrono::milliseconds keeping{100};
 /// Steps of what was seen are so much longer than those of what is stored: a second sight that is
 /// found a second later is stored at the third, and a message costs as much as any.
@@ -183,11 +185,11 @@ void peering::begin(asio::io_context& home,
     home_loop_ = &home;
     auto found = [this](std::vector<peer::followed> siblings,
                         std::vector<peer::peer_address> addresses) {
-        if (siblings.size() > filter::sibling_index::capacity) {
+        if (siblings.size() > peer::most_slots) {
             log::warn("peers: ",
                       siblings.size(),
                       " siblings are known, by their names and addresses; ",
-                      filter::sibling_index::capacity,
+                      peer::most_slots,
                       " are followed, the others are not asked");
         }
         fetcher_->follow(siblings);
@@ -584,12 +586,12 @@ std::optional<peer::any_digest> peering::squid_digest() const {
     return std::make_shared<const filter::squid_digest>(std::move(*read));
 }
 
-std::vector<std::string> peering::siblings_with(std::string_view url, filter::sibling_mask among) {
+std::vector<std::string> peering::siblings_with(std::string_view url, const slot_set& among) {
     std::vector<std::string> names;
     peer::sibling_table::reader reader{table_};
-    for (auto left = reader.named(url, key_of(url)) & among; left != 0; left &= left - 1) {
-        names.push_back(table_.name_of(static_cast<unsigned>(std::countr_zero(left))));
-    }
+    (reader.named(url, key_of(url)) & among).for_each([&](unsigned slot) {
+        names.push_back(table_.name_of(slot));
+    });
     return names;
 }
 

@@ -160,7 +160,7 @@ public:
     /// The names of the siblings among these whose digests list the URL. Any thread; a lock and an
     /// allocation.
     [[nodiscard]] std::vector<std::string> siblings_with(std::string_view url,
-                                                         filter::sibling_mask among);
+                                                         const slot_set& among);
     /// The digest last published (an empty name), or a sibling's as it is held. Any thread.
     [[nodiscard]] std::optional<peer::any_digest> digest_of(std::string_view name) const;
     /// Why none is held of this sibling, to be appended: ": refused (status 403), ..."; empty: nobody

@@ -16,6 +16,7 @@
 #include "filter/digest.hpp"
 #include "filter/digest_set.hpp"
 #include "proxy/base/counters.hpp"
+#include "proxy/peer/slot_set.hpp"
 #include "proxy/peer/told_bits.hpp"
 
 #include <array>
@@ -81,7 +82,7 @@ private:
 /// word unless something changed.
 class seen_elsewhere {
 public:
-    /// Null takes the sibling's away. @pre sibling < 64
+    /// Null takes the sibling's away. @pre sibling < most_slots
     void put(unsigned sibling, std::shared_ptr<const filter::digest> seen);
 
     class reader {
@@ -103,7 +104,7 @@ public:
 private:
     friend class reader;
     mutable std::mutex guard_;
-    std::array<std::shared_ptr<const filter::digest>, 64> by_slot_{};
+    std::array<std::shared_ptr<const filter::digest>, most_slots> by_slot_{};
     std::shared_ptr<const filter::digest_set> set_;  // of those that are there
     std::atomic<std::uint64_t> version_{0};
 };

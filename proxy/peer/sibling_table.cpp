@@ -3,21 +3,16 @@
 #include "filter/squid_key.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <utility>
 
 namespace reprise::proxy::peer {
 namespace {
 
-constexpr auto capacity = filter::sibling_index::capacity;
+constexpr auto in_block = filter::sibling_index::capacity;
 constexpr double origin_weight = 1.0 / 64;
 
 filter::bloom_size size_of(const filter::digest& digest) noexcept {
     return {digest.shape().bits, digest.shape().probes};
-}
-
-filter::sibling_mask bit_of(unsigned slot) noexcept {
-    return filter::sibling_mask{1} << slot;
 }
 
 }  // namespace
@@ -25,7 +20,7 @@ filter::sibling_mask bit_of(unsigned slot) noexcept {
 std::optional<unsigned> sibling_table::enrol(std::string_view name) {
     const std::scoped_lock lock{guard_};
     std::optional<unsigned> free;
-    for (unsigned slot = 0; slot < capacity; ++slot) {
+    for (unsigned slot = 0; slot < most_slots; ++slot) {
         if (names_[slot] == name) {
             return slot;
         }
@@ -41,7 +36,7 @@ std::optional<unsigned> sibling_table::enrol(std::string_view name) {
 }
 
 void sibling_table::dismiss(unsigned slot) {
-    members_.fetch_and(~bit_of(slot), std::memory_order_relaxed);
+    set_member(slot, false);
     const std::scoped_lock lock{guard_};
     names_[slot].clear();
 }
@@ -52,33 +47,36 @@ std::string sibling_table::name_of(unsigned slot) const {
 }
 
 bool sibling_table::put(unsigned slot, const filter::digest& digest) {
-    const auto others = squid_bytes(slot);
-    if (others > most_ || index_.bytes_with(slot, size_of(digest)) > most_ - others) {
+    auto& index = indexes_[slot / in_block];
+    const auto others = squid_bytes(slot) + index_bytes(slot / in_block);
+    const auto then = index.bytes_with(slot % in_block, size_of(digest));
+    if (others > most_ || then > most_ - others) {
         return false;
     }
-    index_.put(slot, size_of(digest), digest.words());
-    members_.fetch_or(bit_of(slot), std::memory_order_relaxed);
+    index.put(slot % in_block, size_of(digest), digest.words());
+    set_member(slot, true);
     return true;
 }
 
 bool sibling_table::flip(unsigned slot,
                          const filter::digest& digest,
                          std::span<const std::uint64_t> places) {
-    return index_.flip(slot, size_of(digest), places) || put(slot, digest);
+    return indexes_[slot / in_block].flip(slot % in_block, size_of(digest), places) ||
+           put(slot, digest);
 }
 
 bool sibling_table::put(unsigned slot, std::shared_ptr<const filter::squid_digest> digest) {
-    if (index_.bytes() + squid_bytes(slot) + digest->bytes() > most_) {
+    if (index_bytes(slot_blocks) + squid_bytes(slot) + digest->bytes() > most_) {
         return false;
     }
     change_squids(slot, std::move(digest));
-    members_.fetch_or(bit_of(slot), std::memory_order_relaxed);
+    set_member(slot, true);
     return true;
 }
 
 void sibling_table::remove(unsigned slot) {
-    members_.fetch_and(~bit_of(slot), std::memory_order_relaxed);
-    index_.remove(slot);
+    set_member(slot, false);
+    indexes_[slot / in_block].remove(slot % in_block);
     change_squids(slot, nullptr);
 }
 
@@ -130,19 +128,60 @@ std::uint64_t sibling_table::squid_bytes(unsigned but) const {
     return total;
 }
 
-std::uint64_t sibling_table::bytes() const {
-    return index_.bytes() + squid_bytes(capacity);
+// Of all blocks but one.
+std::uint64_t sibling_table::index_bytes(unsigned but) const {
+    std::uint64_t total = 0;
+    for (unsigned block = 0; block < slot_blocks; ++block) {
+        total += block == but ? 0 : indexes_[block].bytes();
+    }
+    return total;
 }
 
-sibling_table::reader::reader(sibling_table& table) : table_{table}, reprises_{table.index_} {}
+std::uint64_t sibling_table::bytes() const {
+    return index_bytes(slot_blocks) + squid_bytes(most_slots);
+}
 
-filter::sibling_mask sibling_table::reader::named(std::string_view url,
-                                                  const filter::key_hash& key) {
-    const auto members = table_.members_.load(std::memory_order_relaxed);
-    if (members == 0) {
-        return 0;
+slot_set sibling_table::members() const noexcept {
+    slot_set out;
+    for (unsigned block = 0; block < slot_blocks; ++block) {
+        out.blocks[block] = members_[block].load(std::memory_order_relaxed);
     }
-    auto named = reprises_.may_hold(key);
+    return out;
+}
+
+void sibling_table::set_member(unsigned slot, bool is) noexcept {
+    const auto bit = filter::sibling_mask{1} << (slot % in_block);
+    auto& block = members_[slot / in_block];
+    if (is) {
+        block.fetch_or(bit, std::memory_order_relaxed);
+    } else {
+        block.fetch_and(~bit, std::memory_order_relaxed);
+    }
+}
+
+sibling_table::reader::reader(sibling_table& table) : table_{table} {
+    for (unsigned block = 0; block < slot_blocks; ++block) {
+        reprises_[block].emplace(table.indexes_[block]);
+    }
+}
+
+void sibling_table::reader::rest() noexcept {
+    for (auto& one : reprises_) {
+        one->rest();
+    }
+}
+
+slot_set sibling_table::reader::named(std::string_view url, const filter::key_hash& key) {
+    slot_set named;
+    const auto members = table_.members();
+    if (members.empty()) {
+        return named;
+    }
+    for (unsigned block = 0; block < slot_blocks; ++block) {
+        if (members.blocks[block] != 0) {
+            named.blocks[block] = reprises_[block]->may_hold(key);
+        }
+    }
     const auto version = table_.squid_version_.load(std::memory_order_acquire);
     if (version != squid_version_) {
         const std::scoped_lock lock{table_.guard_};
@@ -153,7 +192,7 @@ filter::sibling_mask sibling_table::reader::named(std::string_view url,
         const auto squid_key = filter::squid_key_of(url);
         for (const auto& one : *squids_) {
             if (one.digest->may_contain(squid_key)) {
-                named |= bit_of(one.slot);
+                named.add(one.slot);
             }
         }
     }
@@ -163,21 +202,19 @@ filter::sibling_mask sibling_table::reader::named(std::string_view url,
 candidates sibling_table::reader::find(std::string_view url,
                                        const filter::key_hash& key,
                                        steady_time now,
-                                       filter::sibling_mask among) {
+                                       const slot_set& among) {
     candidates out;
     const auto named = this->named(url, key);
-    std::array<double, capacity> costs;
-    for (auto left = table_.members_.load(std::memory_order_relaxed) & among; left != 0;
-         left &= left - 1) {
-        const auto slot = static_cast<unsigned>(std::countr_zero(left));
-        const bool says_yes = (named & bit_of(slot)) != 0;
+    std::array<double, most_slots> costs;
+    (table_.members() & among).for_each([&](unsigned slot) {
+        const bool says_yes = named.has(slot);
         auto& its = table_.benefits_[slot];
         its.offered(says_yes);
         if (says_yes) {
             costs[slot] = its.cost();
             out.slots[out.count++] = static_cast<std::uint8_t>(slot);
         }
-    }
+    });
     std::sort(out.slots.begin(),
               out.slots.begin() + static_cast<std::ptrdiff_t>(out.count),
               [&costs](std::uint8_t a, std::uint8_t b) {

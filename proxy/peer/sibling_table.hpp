@@ -2,18 +2,19 @@
 // Which siblings to ask for a URL, best first.
 //
 // The digests of Reprise siblings are columns of a filter::sibling_index: one look-up answers for
-// all. Squids' digests have another hash: they are asked one by one. Both give a mask of slots; of
+// 64, and of those beyond a second is asked, a third, a fourth. Squids' digests have another hash: they are asked one by one. Both give a mask of slots; of
 // those that are worth asking now (benefit.hpp) the one with the least expected cost comes first.
 //
 // Threads   enrol, dismiss, put, flip, remove, figures: any, a lock. Look-ups: any number of
 //           threads, each with a `reader` of its own; no lock unless a Squid's digest changed.
-// Memory    the index: bits * slice / 8 bytes (sibling_index.hpp); Squids' masks. Both bounded.
+// Memory    an index: bits * slice / 8 bytes (sibling_index.hpp); Squids' masks. Both bounded.
 
 #include "filter/digest.hpp"
 #include "filter/sibling_index.hpp"
 #include "filter/squid_digest.hpp"
 #include "proxy/base/clock.hpp"
 #include "proxy/peer/benefit.hpp"
+#include "proxy/peer/slot_set.hpp"
 
 #include <array>
 #include <atomic>
@@ -31,7 +32,7 @@ namespace reprise::proxy::peer {
 
 /// Slots of siblings, best first.
 struct candidates {
-    std::array<std::uint8_t, filter::sibling_index::capacity> slots;
+    std::array<std::uint8_t, most_slots> slots;
     std::size_t count = 0;
 
     [[nodiscard]] const std::uint8_t* begin() const noexcept { return slots.data(); }
@@ -54,7 +55,7 @@ public:
     /// @param most  bytes that all digests together may take
     explicit sibling_table(std::uint64_t most = most_bytes) : most_{most} {}
 
-    /// The slot of this name, the lowest free one for a new name; none when all 64 are taken.
+    /// The slot of this name, the lowest free one for a new name; none when all are taken.
     [[nodiscard]] std::optional<unsigned> enrol(std::string_view name);
     /// Its slot is free, its figures begin anew. Does not wait for a put; remove() the digest
     /// before anybody else's is put there.
@@ -94,20 +95,20 @@ public:
 
         /// `url` is the primary key's text, `key` its hash under the fleet's secret (key_of).
         /// Counts the look-up, of those `among` whom it is: the others are no candidates, and it
-        /// is no chance of theirs. O(groups * probes + Squids + named); no allocation but for
+        /// is no chance of theirs. O(groups * probes + siblings + Squids); no allocation but for
         /// Squids' keys.
         [[nodiscard]] candidates find(std::string_view url,
                                       const filter::key_hash& key,
                                       steady_time now,
-                                      filter::sibling_mask among = ~filter::sibling_mask{0});
+                                      const slot_set& among = slot_set::all());
         /// The siblings whose digests name it, worth asking or not; counts nothing.
-        [[nodiscard]] filter::sibling_mask named(std::string_view url, const filter::key_hash& key);
+        [[nodiscard]] slot_set named(std::string_view url, const filter::key_hash& key);
         /// For a thread that may not look anything up for long.
-        void rest() noexcept { reprises_.rest(); }
+        void rest() noexcept;
 
     private:
         sibling_table& table_;
-        filter::sibling_index::reader reprises_;
+        std::array<std::optional<filter::sibling_index::reader>, slot_blocks> reprises_;
         std::uint64_t squid_version_ = ~std::uint64_t{0};
         squid_list squids_;
     };
@@ -118,13 +119,18 @@ private:
     [[nodiscard]] std::uint64_t squid_bytes(unsigned but) const;
 
     const std::uint64_t most_;
-    filter::sibling_index index_;
-    std::array<benefit, filter::sibling_index::capacity> benefits_;
-    std::atomic<filter::sibling_mask> members_{0};  // that have a digest of either kind
+    [[nodiscard]] std::uint64_t index_bytes(unsigned but) const;
+    [[nodiscard]] slot_set members() const noexcept;
+    void set_member(unsigned slot, bool is) noexcept;
+
+    std::array<filter::sibling_index, slot_blocks> indexes_;
+    std::array<benefit, most_slots> benefits_;
+    // That have a digest of either kind.
+    std::array<std::atomic<filter::sibling_mask>, slot_blocks> members_{};
     std::atomic<double> origin_us_{0};
     std::atomic<std::int64_t> hit_worth_us_{hit_value{}.beside.count()};
     mutable std::mutex guard_;  // of what is below
-    std::array<std::string, filter::sibling_index::capacity> names_;
+    std::array<std::string, most_slots> names_;
     squid_list squids_;
     std::atomic<std::uint64_t> squid_version_{0};
 };

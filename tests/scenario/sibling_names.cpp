@@ -100,10 +100,10 @@ TEST_SUITE("scenario/sibling_names") {
         CHECK(second.get(origin.url("/c")).body == "body of /c");
     }
 
-    TEST_CASE("a node that finds itself takes none of the 64 places") {
+    TEST_CASE("a node that finds itself takes none of the 256 places") {
         fake_dns dns;
         dns.add(name, "127.0.0.1", std::chrono::seconds{60});
-        for (int i = 0; i < 64; ++i) {
+        for (int i = 0; i < 256; ++i) {
             dns.add(name, "127.0.1." + std::to_string(i), std::chrono::seconds{60});
         }
         auto settings = node_settings();
@@ -114,18 +114,19 @@ TEST_SUITE("scenario/sibling_names") {
         node.rewrite_settings(settings);
         node.signal(SIGHUP);
         CHECK(is_in_state(node, one, "itself"));
-        CHECK(eventually([&] { return node.stats().at("siblings").at("usable").size() == 64; }));
-        CHECK(node.stats().at("siblings").at("state").size() == 65);
+        CHECK(eventually([&] { return node.stats().at("siblings").at("usable").size() == 256; }));
+        CHECK(node.stats().at("siblings").at("state").size() == 257);
     }
 
-    TEST_CASE("of a name with many addresses 64 are siblings, and the log says so") {
+    TEST_CASE("of a name with many addresses 256 are siblings, and the log says so") {
         fake_origin origin;
         origin.on("/a", ok("Cache-Control: max-age=600\r\n", "hello"));
-        for (const int addresses : {64, 70, 150}) {
+        for (const int addresses : {70, 256, 300, 600}) {
             CAPTURE(addresses);
             fake_dns dns;
             for (int i = 0; i < addresses; ++i) {
-                dns.add(name, "127.0.1." + std::to_string(i), std::chrono::seconds{60});
+                const auto at = std::to_string(1 + i / 256) + "." + std::to_string(i % 256);
+                dns.add(name, "127.0." + at, std::chrono::seconds{60});
             }
             auto settings = node_settings();
             settings["dns"] = {{"servers", json::array({dns.endpoint()})}, {"timeout", "2s"}};
@@ -133,10 +134,11 @@ TEST_SUITE("scenario/sibling_names") {
             const proxy_process node{settings};
             REQUIRE(eventually(
                 [&] { return !state_of(node, std::string{name} + "/127.0.1.0").empty(); }));
-            CHECK(node.stats().at("siblings").at("state").size() == 64);
-            const auto known = std::to_string(std::min(addresses, 128));  // of a name, at most
+            CHECK(node.stats().at("siblings").at("state").size() ==
+                  static_cast<std::size_t>(std::min(addresses, 256)));
+            const auto known = std::to_string(std::min(addresses, 512));  // of a name, at most
             const auto said = node.errors().find("peers: " + known + " siblings are known");
-            CHECK((said != std::string::npos) == (addresses > 64));
+            CHECK((said != std::string::npos) == (addresses > 256));
             CHECK(node.get(origin.url("/a")).body == "hello");
         }
     }

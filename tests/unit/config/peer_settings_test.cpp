@@ -57,13 +57,13 @@ TEST_SUITE("config/peer_settings") {
                                     "protocol": "squid" })"))
                   .starts_with("peers[0].protocol: a Squid is no gateway"));
         std::string many;
-        for (int i = 0; i < 33; ++i) {
+        for (int i = 0; i < 129; ++i) {
             const auto text = std::to_string(i);
             many += many.empty() ? "" : ",";
             many += R"({ "name": "s)" + text + R"(", "url": "http://s:1)" + text +
                     R"(", "kind": "site" })";
         }
-        CHECK(mistake_of(peers(many)).find("66 siblings, of which a site is two") !=
+        CHECK(mistake_of(peers(many)).find("258 siblings, of which a site is two") !=
               std::string::npos);
         const auto gateway = good(
             R"({ "peering": { "gateway_for": ["10.2.0.0/16", "192.0.2.7"] } })");
@@ -77,7 +77,7 @@ TEST_SUITE("config/peer_settings") {
         CHECK(told.starts_with("peers[1].name: peers[0] has the name b already"));
     }
 
-    TEST_CASE("64 siblings and any number of parents are taken") {
+    TEST_CASE("256 siblings and any number of parents are taken") {
         const auto many = [](unsigned siblings, unsigned parents) {
             std::string list;
             for (unsigned i = 0; i < siblings + parents; ++i) {
@@ -88,8 +88,9 @@ TEST_SUITE("config/peer_settings") {
             }
             return peers(list);
         };
-        CHECK(good(many(64, 3)).peers.size() == 67);
-        CHECK(mistake_of(many(65, 0)).starts_with("peers: 65 siblings, of which a site is two; at most 64"));
+        CHECK(good(many(256, 3)).peers.size() == 259);
+        CHECK(mistake_of(many(257, 0))
+                  .starts_with("peers: 257 siblings, of which a site is two; at most 256"));
     }
 
     TEST_CASE("proxy_only is a sibling's") {

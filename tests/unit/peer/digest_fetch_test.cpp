@@ -228,7 +228,7 @@ TEST_SUITE("peer/digest_fetch") {
             many[i].port = self.port;
         }
         b.fetcher.follow(many);
-        CHECK(b.fetcher.others() == 64);
+        CHECK(b.fetcher.others() == 256);
     }
 
     TEST_CASE("who proves to be this instance itself takes no slot, until it is another") {
@@ -244,8 +244,8 @@ TEST_SUITE("peer/digest_fetch") {
                                  return std::string{
                                      "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n"};
                              }};
-        // In the order of their names: 65 of which the first is itself.
-        std::vector<followed> all(filter::sibling_index::capacity + 1);
+        // In the order of their names: 257 of which the first is itself.
+        std::vector<followed> all(most_slots + 1);
         for (std::size_t i = 0; i < all.size(); ++i) {
             all[i].name = "s" + std::to_string(100 + i);
             all[i].host = "127.0.0.1";
@@ -261,22 +261,22 @@ TEST_SUITE("peer/digest_fetch") {
         };
         b.fetcher.follow(all);
         CHECK(has_slot("s100"));
-        CHECK_FALSE(has_slot("s164"));
+        CHECK_FALSE(has_slot("s356"));
         b.run_until([&] { return b.fetcher.is_itself("s100") && !has_slot("s100"); });
-        CHECK(has_slot("s164"));
-        CHECK(b.fetcher.others() == 64);
-        CHECK(b.fetcher.followed_count() == 65);
+        CHECK(has_slot("s356"));
+        CHECK(b.fetcher.others() == 256);
+        CHECK(b.fetcher.followed_count() == 257);
         CHECK(b.changed == 1);
         // Without another it would have to be left out again: there is room.
         all.pop_back();
         b.fetcher.follow(all);
-        CHECK(b.fetcher.others() == 63);
+        CHECK(b.fetcher.others() == 255);
         CHECK(b.fetcher.is_itself("s100"));
         digests.publish(digest_under(b.secret, 0, 100, 1), wall_now());
         node = "b";
         b.run_until([&] { return has_slot("s100") && b.names_b(5); });
         CHECK_FALSE(b.fetcher.is_itself("s100"));
-        CHECK(b.fetcher.others() == 64);
+        CHECK(b.fetcher.others() == 256);
         CHECK(b.changed == 2);
     }
 
@@ -288,7 +288,7 @@ TEST_SUITE("peer/digest_fetch") {
                                 return "HTTP/1.1 403 Forbidden\r\nReprise-Node: " + node +
                                        "\r\nContent-Length: 0\r\n\r\n";
                             }};
-        std::vector<followed> all(filter::sibling_index::capacity + 1);
+        std::vector<followed> all(most_slots + 1);
         for (std::size_t i = 0; i < all.size(); ++i) {
             all[i].name = "s" + std::to_string(100 + i);
             all[i].host = "127.0.0.1";
@@ -297,14 +297,14 @@ TEST_SUITE("peer/digest_fetch") {
         }
         b.fetcher.follow(all);
         b.run_until([&] { return b.fetcher.is_itself("s100"); });
-        CHECK(b.fetcher.others() == 64);
+        CHECK(b.fetcher.others() == 256);
         node = "b";
         b.run_until([&] { return b.changed == 2; });
-        CHECK(b.fetcher.followed_count() == 64);
-        CHECK(b.fetcher.others() == 64);
+        CHECK(b.fetcher.followed_count() == 256);
+        CHECK(b.fetcher.others() == 256);
         all.erase(all.begin() + 1);  // one leaves, and so there is room
         b.fetcher.follow(all);
-        CHECK(b.fetcher.others() == 64);
+        CHECK(b.fetcher.others() == 256);
         CHECK(b.fetcher.figures().front().name == "s100");
     }
 

@@ -178,6 +178,46 @@ TEST_SUITE("peer/sibling_table") {
         CHECK(slots_of(reader.find("http://none/", nth_key(1, 6), later)).empty());
     }
 
+    TEST_CASE("256 siblings are told from one another") {
+        sibling_table table;
+        sibling_table::reader reader{table};
+        for (unsigned i = 0; i < most_slots; ++i) {
+            const auto slot = table.enrol("s" + std::to_string(i));
+            REQUIRE(slot == i);
+            REQUIRE(table.put(*slot, digest_of_keys(size, 100 * i, 100 * i + 10)));
+        }
+        CHECK_FALSE(table.enrol("one too many"));
+        for (const unsigned i : {0u, 63u, 64u, 127u, 128u, 191u, 192u, 255u}) {
+            const auto named = reader.named("http://none/", nth_key(1, 100 * i));
+            CHECK(named.has(i));
+            unsigned all = 0;
+            named.for_each([&all](unsigned) { ++all; });
+            CHECK(all < 20);
+            // Of those that may be asked.
+            slot_set one;
+            one.add(i);
+            CHECK(slots_of(reader.find("http://none/", nth_key(1, 100 * i), start, one)) ==
+                  list{i});
+            CHECK(slots_of(reader.find("http://none/", nth_key(1, 100 * i), start, ~one)).size() ==
+                  all - 1);
+        }
+        table.remove(200);
+        CHECK_FALSE(reader.named("http://none/", nth_key(1, 20'000)).has(200));
+        table.dismiss(200);
+        CHECK(table.enrol("another") == 200);
+    }
+
+    TEST_CASE("all digests together are bounded, in whichever block they are") {
+        sibling_table table{std::uint64_t{3} * size.bits};  // three of a block's least slices, of 8
+        unsigned taken = 0;
+        for (unsigned i = 0; i < most_slots; ++i) {
+            const auto slot = table.enrol("s" + std::to_string(i));
+            taken += i % 64 == 0 && table.put(*slot, digest_of_keys(size, 0, 10)) ? 1 : 0;
+        }
+        CHECK(taken == 3);
+        CHECK(table.bytes() <= 3 * size.bits);
+    }
+
     TEST_CASE("who may not be asked has no chance in it, and takes none from those behind") {
         sibling_table table;
         sibling_table::reader reader{table};
@@ -188,8 +228,10 @@ TEST_SUITE("peer/sibling_table") {
             table.benefit_of(1).ended(asking_end::timed_out, 300ms, {50ms}, 0, start);
         }
         REQUIRE(table.benefit_of(1).figures().one_in == 256);
+        slot_set second;
+        second.add(1);
         const auto find = [&](steady_time now) {
-            return slots_of(reader.find("https://none/", nth_key(1, 5), now, 1u << 1));
+            return slots_of(reader.find("https://none/", nth_key(1, 5), now, second));
         };
         CHECK(find(start) == list{1});  // the first of 256 chances
         CHECK(find(start).empty());
