@@ -33,6 +33,10 @@ constexpr probes probes_of(std::uint64_t bits) noexcept {
     return {static_cast<unsigned>(bits >> 32) & 511, static_cast<unsigned>(bits >> 41) & 511};
 }
 
+constexpr std::uint64_t halved(std::uint64_t counters) noexcept {
+    return counters >> 1 & 0x7777777777777777;
+}
+
 constexpr std::uint64_t larger_counters(std::uint64_t a, std::uint64_t b) noexcept {
     std::uint64_t out = 0;
     for (unsigned shift = 0; shift < 64; shift += 4) {
@@ -46,14 +50,55 @@ constexpr std::uint64_t larger_counters(std::uint64_t a, std::uint64_t b) noexce
 frequency_sketch::frequency_sketch(std::uint64_t keys)
     : blocks_{std::bit_ceil(std::max<std::uint64_t>(1, (keys + keys_a_block - 1) / keys_a_block))},
       counters_{std::make_unique<block[]>(blocks_)},
-      doorkeeper_{std::make_unique<block[]>(blocks_)} {}
+      doorkeeper_{std::make_unique<block[]>(blocks_)},
+      phases_{std::make_unique<std::atomic<std::uint64_t>[]>(words_of_phases())} {}
+
+// A block is one phase behind at most, for the hand passes all of them in each.
+bool frequency_sketch::is_behind(std::uint64_t block_number) const noexcept {
+    const auto phase = phases_[block_number / 64].load(relaxed) >> (block_number % 64);
+    return ((phase ^ agings_.load(relaxed)) & 1) != 0;
+}
+
+// Of several threads that find it behind, the one that turns its bit halves it.
+void frequency_sketch::catch_up(std::uint64_t block_number) noexcept {
+    if (!is_behind(block_number)) [[likely]] {
+        return;
+    }
+    const auto bit = std::uint64_t{1} << (block_number % 64);
+    const auto before = phases_[block_number / 64].fetch_xor(bit, relaxed);
+    if ((((before & bit) != 0) ? 1u : 0u) == (agings_.load(relaxed) & 1)) {
+        phases_[block_number / 64].fetch_xor(bit, relaxed);
+        return;
+    }
+    for (unsigned w = 0; w < words_a_block; ++w) {
+        auto& word = counters_[block_number].words[w];
+        word.store(halved(word.load(relaxed)), relaxed);
+        doorkeeper_[block_number].words[w].store(0, relaxed);
+    }
+}
+
+void frequency_sketch::catch_up_all() noexcept {
+    for (std::uint64_t i = 0; i < blocks_; ++i) {
+        catch_up(i);
+    }
+}
 
 void frequency_sketch::note(const filter::key_hash& key) noexcept {
     const auto home = key.low & (blocks_ - 1);
-    if (sights_.load(relaxed) + 1 >= sights_a_key * keys()) {
-        age();
+    auto before = sights_.load(relaxed);
+    auto sight = before + 1;
+    if (sight < sights_a_key * keys()) {
+        sights_.store(sight, relaxed);
+    } else {
+        sight = 1;
+        if (sights_.compare_exchange_strong(before, sight, relaxed)) {
+            agings_.fetch_add(1, relaxed);
+        }
     }
-    sights_.store(sights_.load(relaxed) + 1, relaxed);
+    if (sight % sights_a_block == sights_a_block - 1) {
+        catch_up(sight / sights_a_block);  // the hand
+    }
+    catch_up(home);
 
     auto& door = doorkeeper_[home];
     const auto [first, second] = probes_of(key.high);
@@ -98,20 +143,24 @@ unsigned frequency_sketch::estimate(const filter::key_hash& key) const noexcept 
         const auto [word, shift] = place_in_row(key.high, row);
         least = std::min(least, counters_[home].words[word].load(relaxed) >> shift & counter_mask);
     }
+    if (is_behind(home)) {
+        return static_cast<unsigned>(least) / 2;
+    }
     return static_cast<unsigned>(least) + (known ? 1 : 0);
 }
 
-void frequency_sketch::age() noexcept {
-    // First, so that only one of several threads does it (but for a race between these two lines,
-    // which halves twice).
-    sights_.store(0, relaxed);
-    agings_.store(agings_.load(relaxed) + 1, relaxed);
-    for (std::uint64_t i = 0; i < blocks_; ++i) {
-        for (unsigned w = 0; w < words_a_block; ++w) {
-            auto& word = counters_[i].words[w];
-            word.store(word.load(relaxed) >> 1 & 0x7777777777777777, relaxed);
-            doorkeeper_[i].words[w].store(0, relaxed);
-        }
+// All of them are of the phase that is now.
+void frequency_sketch::replace(std::uint64_t blocks,
+                               std::unique_ptr<block[]> counters,
+                               std::unique_ptr<block[]> doorkeeper,
+                               std::unique_ptr<std::atomic<std::uint64_t>[]> phases) noexcept {
+    blocks_ = blocks;
+    counters_ = std::move(counters);
+    doorkeeper_ = std::move(doorkeeper);
+    phases_ = std::move(phases);
+    const auto of_now = (agings_.load(relaxed) & 1) != 0 ? ~std::uint64_t{0} : 0;
+    for (std::uint64_t i = 0; i < words_of_phases(); ++i) {
+        phases_[i].store(of_now, relaxed);
     }
 }
 
@@ -119,6 +168,8 @@ void frequency_sketch::grow_to(std::uint64_t keys_wanted) {
     while (keys() < keys_wanted) {
         auto counters = std::make_unique<block[]>(2 * blocks_);
         auto doorkeeper = std::make_unique<block[]>(2 * blocks_);
+        auto phases = std::make_unique<std::atomic<std::uint64_t>[]>(2 * words_of_phases());
+        catch_up_all();
         // A key's block was its hash's low bits; with one bit more it is that block or its twin.
         for (std::uint64_t i = 0; i < 2 * blocks_; ++i) {
             for (unsigned w = 0; w < words_a_block; ++w) {
@@ -127,9 +178,7 @@ void frequency_sketch::grow_to(std::uint64_t keys_wanted) {
                 doorkeeper[i].words[w].store(doorkeeper_[from].words[w].load(relaxed), relaxed);
             }
         }
-        counters_ = std::move(counters);
-        doorkeeper_ = std::move(doorkeeper);
-        blocks_ *= 2;
+        replace(2 * blocks_, std::move(counters), std::move(doorkeeper), std::move(phases));
     }
 }
 
@@ -138,6 +187,8 @@ void frequency_sketch::shrink_to(std::uint64_t keys_wanted) {
         const auto half = blocks_ / 2;
         auto counters = std::make_unique<block[]>(half);
         auto doorkeeper = std::make_unique<block[]>(half);
+        auto phases = std::make_unique<std::atomic<std::uint64_t>[]>(words_of_phases());
+        catch_up_all();
         for (std::uint64_t i = 0; i < half; ++i) {
             for (unsigned w = 0; w < words_a_block; ++w) {
                 const auto a = counters_[i].words[w].load(relaxed);
@@ -148,9 +199,7 @@ void frequency_sketch::shrink_to(std::uint64_t keys_wanted) {
                 doorkeeper[i].words[w].store(doors, relaxed);
             }
         }
-        counters_ = std::move(counters);
-        doorkeeper_ = std::move(doorkeeper);
-        blocks_ = half;
+        replace(half, std::move(counters), std::move(doorkeeper), std::move(phases));
         sights_.store(sights_.load(relaxed) / 2, relaxed);
     }
 }

@@ -70,6 +70,60 @@ TEST_CASE("after ten notes a key everything is halved") {
     CHECK(sketch.estimate(key_of(1)) == 4);  // 8 counted beside the doorkeeper's 1, which is gone
 }
 
+TEST_CASE("to whoever asks, everything is halved at once, and so at each aging") {
+    frequency_sketch sketch{4'096};
+    constexpr std::uint64_t known = 2'000;
+    for (std::uint64_t object = 0; object < known; ++object) {
+        for (std::uint64_t i = 0; i < object % 12; ++i) {
+            sketch.note(key_of(object));
+        }
+    }
+    std::vector<unsigned> was;
+    for (std::uint64_t object = 0; object < known; ++object) {
+        was.push_back(sketch.estimate(key_of(object)));
+    }
+    REQUIRE(sketch.agings() == 0);
+    // Somebody else's requests, of one block: those of all others are halved by nobody's noting.
+    const auto other = key_of(1'000'000);
+    const auto shares_block = [&](std::uint64_t object) {
+        return ((key_of(object).low ^ other.low) & (4'096 / 16 - 1)) == 0;
+    };
+    for (unsigned aging = 1; aging <= 6; ++aging) {
+        while (sketch.agings() < aging) {
+            sketch.note(other);
+        }
+        unsigned wrong = 0;
+        for (std::uint64_t object = 0; object < known; ++object) {
+            // The doorkeeper's 1 goes with the first.
+            const auto first = was[object] == 0 ? 0 : (was[object] - 1) / 2;
+            wrong += !shares_block(object) &&
+                             sketch.estimate(key_of(object)) != first >> (aging - 1)
+                         ? 1
+                         : 0;
+        }
+        CHECK(wrong == 0);
+    }
+}
+
+TEST_CASE("a sketch that grows or shrinks while halving is under way forgets nothing of it") {
+    for (const bool grows : {true, false}) {
+        frequency_sketch sketch{1'024};
+        for (unsigned i = 0; i < 9; ++i) {
+            sketch.note(key_of(1));
+        }
+        while (sketch.agings() == 0) {
+            sketch.note(key_of(2));
+        }
+        REQUIRE(sketch.estimate(key_of(1)) == 4);
+        grows ? sketch.grow_to(4'096) : sketch.shrink_to(512);
+        CHECK(sketch.estimate(key_of(1)) == 4);
+        while (sketch.agings() == 1) {
+            sketch.note(key_of(2));
+        }
+        CHECK(sketch.estimate(key_of(1)) == 2);
+    }
+}
+
 TEST_CASE("a sketch that grows keeps every estimate") {
     frequency_sketch sketch{64};
     for (std::uint64_t object = 0; object < 60; ++object) {
@@ -104,7 +158,7 @@ TEST_CASE("a sketch that shrinks estimates no key lower, takes half the room and
     CHECK(sketch.keys() == 512);
     sketch.shrink_to(256);
     CHECK(sketch.keys() == 256);
-    CHECK(sketch.memory() == 8 * 256);
+    CHECK(sketch.memory() == 8 * 256 + 8);
     unsigned more = 0;
     for (std::uint64_t object = 0; object < 60; ++object) {
         CHECK(sketch.estimate(key_of(object)) >= before[object]);
@@ -119,10 +173,10 @@ TEST_CASE("a sketch that shrinks estimates no key lower, takes half the room and
     CHECK(sketch.keys() == 16);
 }
 
-TEST_CASE("eight bytes a key, rounded up to a power of two") {
-    CHECK(frequency_sketch{1}.memory() == 128);
-    CHECK(frequency_sketch{1'024}.memory() == 8 * 1'024);
-    CHECK(frequency_sketch{1'025}.memory() == 8 * 2'048);
+TEST_CASE("eight bytes a key and a bit for sixteen, rounded up to a power of two") {
+    CHECK(frequency_sketch{1}.memory() == 128 + 8);
+    CHECK(frequency_sketch{1'024}.memory() == 8 * 1'024 + 8);
+    CHECK(frequency_sketch{1'025}.memory() == 8 * 2'048 + 16);
 }
 
 TEST_CASE("threads may note and ask at once") {
