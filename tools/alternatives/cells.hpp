@@ -2,17 +2,18 @@
 // An array of cells of 1 to 32 bits each, without gaps: what fingerprints and small counters lie
 // in.
 
+#include "filter/big_array.hpp"
 #include "tools/mix.hpp"
 
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <vector>
 
 namespace reprise::alternatives {
 
-/// Memory    count * bits / 8 bytes, and eight for reading past the last.
+/// Memory    count * bits / 8 bytes, and eight for reading past the last; in huge pages where there
+///           are (big_array.hpp), as what is judged beside it.
 /// Threads   one; const members at once by any number. A write touches its neighbours' bytes.
 class cells {
 public:
@@ -20,7 +21,7 @@ public:
     cells(std::uint64_t count, unsigned bits)
         : count_{count},
           bits_{bits},
-          bytes_((count * bits + 7) / 8 + sizeof(std::uint64_t)) {
+          bytes_{(count * bits + 7) / 8 + sizeof(std::uint64_t)} {
         assert(bits >= 1 && bits <= 32);
     }
 
@@ -35,10 +36,10 @@ public:
         const auto bit = i * bits_;
         const auto word = word_at(bit) & ~(std::uint64_t{max()} << (bit % 8));
         const auto with = word | std::uint64_t{value} << (bit % 8);
-        std::memcpy(bytes_.data() + bit / 8, &with, sizeof with);
+        std::memcpy(bytes_.begin() + bit / 8, &with, sizeof with);
     }
 
-    void clear() noexcept { bytes_.assign(bytes_.size(), std::byte{}); }
+    void clear() noexcept { bytes_.clear(); }
 
     [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
     [[nodiscard]] unsigned bits() const noexcept { return bits_; }
@@ -55,13 +56,13 @@ private:
     // nothing here is sent or stored.
     [[nodiscard]] std::uint64_t word_at(std::uint64_t bit) const noexcept {
         std::uint64_t word = 0;
-        std::memcpy(&word, bytes_.data() + bit / 8, sizeof word);
+        std::memcpy(&word, bytes_.begin() + bit / 8, sizeof word);
         return word;
     }
 
     std::uint64_t count_;
     unsigned bits_;
-    std::vector<std::byte> bytes_;
+    filter::big_array<std::byte> bytes_;
 };
 
 using tools::mix;  // for what needs more hashes than a key brings

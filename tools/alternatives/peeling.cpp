@@ -18,6 +18,14 @@ std::vector<filter::key_hash> distinct(std::span<const filter::key_hash> keys) {
 bool peel(std::span<const std::uint64_t> hashes,
           const std::function<peel_places(std::uint64_t)>& places_of,
           cells& slots) {
+    const auto fingerprint = [&](std::uint64_t hash) { return fingerprint_of(hash, slots.bits()); };
+    return peel(hashes, places_of, fingerprint, slots);
+}
+
+bool peel(std::span<const std::uint64_t> hashes,
+          const std::function<peel_places(std::uint64_t)>& places_of,
+          const std::function<std::uint32_t(std::uint64_t)>& wanted,
+          cells& slots) {
     /// The hashes that still use a slot: how many, and their XOR, which is the hash when it is one.
     struct users {
         std::uint64_t together = 0;
@@ -65,7 +73,7 @@ bool peel(std::span<const std::uint64_t> hashes,
         return false;
     }
     for (auto last = order.rbegin(); last != order.rend(); ++last) {
-        auto value = fingerprint_of(last->hash, slots.bits());
+        auto value = wanted(last->hash);
         const auto places = places_of(last->hash);
         for (unsigned i = 0; i < places.count; ++i) {
             value ^= slots.get(places.slot[i]);  // its own is zero yet

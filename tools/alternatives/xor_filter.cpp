@@ -2,35 +2,22 @@
 
 #include "tools/alternatives/xor_filter.hpp"
 
-#include <bit>
 #include <cassert>
 #include <cmath>
 #include <vector>
 
 namespace reprise::alternatives {
 
-namespace {
-
-constexpr unsigned thirds = 3;
-constexpr int turn = 21;  // of 64 bits for the next third: a third of them
-
-/// The paper's floor(1.23 n) + 32 slots, in three equal parts.
-std::uint64_t third_for(std::uint64_t keys) {
-    return (keys * 123 / 100 + 32 + thirds - 1) / thirds;
-}
-
-}  // namespace
-
 xor_filter::xor_filter(std::uint64_t third, unsigned bits)
     : third_{third},
-      slots_{thirds * third, bits} {}
+      slots_{3 * third, bits} {}
 
 std::optional<xor_filter> xor_filter::build(std::span<const filter::key_hash> keys,
                                             unsigned bits,
                                             unsigned most_seeds) {
     assert(bits >= 1 && bits <= 32 && keys.size() < std::uint64_t{1} << 31);
     const auto all = distinct(keys);
-    xor_filter built{third_for(all.size()), bits};
+    xor_filter built{third_of(all.size()), bits};
     std::vector<std::uint64_t> hashes(all.size());
     while (built.seeds_tried_ < most_seeds) {
         built.seed_ = mix(++built.seeds_tried_);
@@ -46,12 +33,7 @@ std::optional<xor_filter> xor_filter::build(std::span<const filter::key_hash> ke
 }
 
 peel_places xor_filter::places_of(std::uint64_t hash) const noexcept {
-    peel_places places{.slot = {}, .count = thirds};
-    for (unsigned part = 0; part < thirds; ++part) {
-        const auto turned = std::rotl(hash, static_cast<int>(part) * turn);
-        places.slot[part] = part * third_ + scaled(turned, third_);
-    }
-    return places;
+    return thirds_of(hash, third_);
 }
 
 bool xor_filter::may_contain(filter::key_hash key) const noexcept {

@@ -4,6 +4,7 @@
 #include "tools/alternatives/dleft_filter.hpp"
 #include "tools/alternatives/fuse_filter.hpp"
 #include "tools/alternatives/golomb_set.hpp"
+#include "tools/alternatives/hash_compaction.hpp"
 #include "tools/alternatives/variable_counting.hpp"
 #include "tools/alternatives/xor_filter.hpp"
 #include "tools/bench_filter/subjects.hpp"
@@ -51,6 +52,9 @@ std::vector<subject> alternative_filters() {
                 [](auto keys, auto rate) {
                     return variable_counting{variable_counting_size_for(keys, rate)};
                 }),
+        growing(
+            "compacted hashes",
+            [](auto keys, auto rate) { return hash_compaction{compaction_size_for(keys, rate)}; }),
         built("xor", xor_of),
         built("binary fuse, 3 places",
               [](keys_span keys, double rate) { return fuse_of(keys, rate, 3); }),

@@ -18,6 +18,7 @@
 #include "tools/alternatives/dleft_filter.hpp"
 #include "tools/alternatives/fuse_filter.hpp"
 #include "tools/alternatives/golomb_set.hpp"
+#include "tools/alternatives/hash_compaction.hpp"
 #include "tools/alternatives/variable_counting.hpp"
 #include "tools/alternatives/xor_filter.hpp"
 #include "tools/bench_filter/subjects.hpp"
@@ -332,6 +333,18 @@ void print_digests(std::uint64_t count, double rate) {
                     [&](auto of) { return fuse_filter::build(of, bits, 4).value(); }),
           keys);
     print(of_golomb_set(keys, rate), keys);
+    print(of_static("compacted hashes",
+                    keys,
+                    [&](auto of) {
+                        hash_compaction table{compaction_size_for(of.size(), rate)};
+                        for (const auto key : of) {
+                            if (!table.insert(key)) {
+                                throw std::runtime_error{"a table of compacted hashes is full"};
+                            }
+                        }
+                        return table;
+                    }),
+          keys);
     std::printf("\n");
     print_deltas(keys, rate);
 }

@@ -5,7 +5,8 @@
 //     bench_filter --rate 0.001 10000   another rate
 //     bench_filter --only block 10000   filters whose names contain this; or one of these tables:
 //                                       "reads" (the split-block filter beside reads of memory),
-//                                       "digests", and "siblings", which nothing else prints
+//                                       "digests"; and "siblings" and "sibling_alternatives",
+//                                       which nothing else prints
 //
 // One thread. How times are taken: harness.hpp. "bits/key" is memory, beside it what no filter of
 // the measured rate can do without: log2(1 / rate).
@@ -100,6 +101,9 @@ void print_all(const options& wanted) {
         if (wanted.only ==
             "siblings") {  // 64 digests: at the largest sizes they take more than there is
             compare_siblings(keys);
+        }
+        if (wanted.only == "sibling_alternatives") {
+            compare_sibling_alternatives(keys, wanted.rate);
         }
         print_table("Filters, hash given.", our_filters(), work, wanted.only);
         print_table("Alternatives, hash given.", alternative_filters(), work, wanted.only);

@@ -28,6 +28,9 @@ void print_digests(std::uint64_t keys, double rate);
 /// The index of siblings' digests beside these asked one by one. Prints a table.
 void compare_siblings(std::uint64_t keys);
 
+/// What else might index siblings, beside ours. Some 100 bytes a key of each of 64. Prints a table.
+void compare_sibling_alternatives(std::uint64_t keys, double rate);
+
 /// What comes before any filter: hashing a URL. Prints a table.
 void print_hashes();
 
