@@ -147,6 +147,10 @@ digest digest::of(const counting_bloom& filter, digest_stamp stamp) {
     return digest{shape_of(filter.size()), std::move(words), stamp};
 }
 
+digest digest::of(const stamped_bloom& filter, digest_stamp stamp) {
+    return of(filter.snapshot(), stamp);
+}
+
 bool digest::may_contain(key_hash key) const noexcept {
     if (shape_.layout == digest_layout::blocked) {
         const auto* const block = &words_[block_of(key, words_.size() / lanes) * lanes];

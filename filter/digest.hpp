@@ -16,6 +16,7 @@
 #include "filter/key_hash.hpp"
 #include "filter/seed_id.hpp"
 #include "filter/sizing.hpp"
+#include "filter/stamped.hpp"
 #include "filter/standard.hpp"
 
 #include <cstdint>
@@ -78,11 +79,13 @@ public:
     /// @pre is_valid(shape), words.size() == ceil(bits / 64), and no bit on past the last
     digest(digest_shape shape, std::vector<std::uint64_t> words, digest_stamp stamp);
 
-    /// A copy of a filter's bits, layout `standard`; for counters, those that are not zero.
+    /// A copy of a filter's bits, layout `standard`; for counters and stamps, those that are not
+    /// zero.
     /// @pre at most most_digest_bits bits and most_digest_probes probes
     /// @throws std::bad_alloc
     [[nodiscard]] static digest of(const standard_bloom& filter, digest_stamp stamp);
     [[nodiscard]] static digest of(const counting_bloom& filter, digest_stamp stamp);
+    [[nodiscard]] static digest of(const stamped_bloom& filter, digest_stamp stamp);
 
     /// The same of a blocked filter, layout `blocked`. While others insert, a key inserted before
     /// the call is in it; one inserted meanwhile may be there in part, that is, not.

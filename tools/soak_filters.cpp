@@ -17,6 +17,7 @@
 #include "filter/scalable.hpp"
 #include "filter/split_block.hpp"
 #include "filter/squid_source.hpp"
+#include "filter/stamped.hpp"
 #include "filter/standard.hpp"
 
 #include <algorithm>
@@ -264,6 +265,40 @@ account soak_aging(const char* name,
     return out;
 }
 
+/// Generations begin at any time, and are swept in pieces of any size.
+account soak_stamped(std::uint64_t operations, std::uint64_t seed, bloom_size size) {
+    account out{.name = "stamped"};
+    dice random{seed};
+    stamped_bloom filter{size};
+    bit_changes told{size};
+    const auto turn = [&](std::uint64_t place) { told.turn(place); };
+    constexpr std::uint64_t never = UINT64_MAX;
+    std::vector<std::uint64_t> written(universe, never);  // in which generation
+    std::uint64_t now = 0;
+    while (out.operations < operations) {
+        const auto number = random.below(universe);
+        const auto key = hash_of(0, number);
+        const auto what = random.below(capacity / 5);
+        if (what == 0) {
+            filter.advance(turn);
+            ++now;
+            out.expect(told.publish() == filter.snapshot());
+        } else if (what < 100) {
+            filter.sweep(random.below(10'000), turn);
+        } else if (what % 2 == 0) {
+            filter.insert(key, turn);
+            written[number] = now;
+        } else if (written[number] == never) {
+            out.judge(false, filter.may_contain(key));
+            continue;
+        } else if (now - written[number] < filter.generations()) {
+            out.expect(filter.may_contain(key));
+        }
+        ++out.operations;
+    }
+    return out;
+}
+
 account soak_layered(std::uint64_t operations, std::uint64_t seed) {
     account out{.name = "layered"};
     dice random{seed};
@@ -299,7 +334,7 @@ account soak_layered(std::uint64_t operations, std::uint64_t seed) {
 }
 
 std::vector<account> soak_all(std::uint64_t operations, std::uint64_t seed) {
-    constexpr std::uint64_t kinds = 10;
+    constexpr std::uint64_t kinds = 11;
     const auto share = operations / kinds + 1;
     const auto even = [](bloom_size size) {  // so that it folds
         return bloom_size{(size.bits + 2 * size.probes - 1) / (2 * size.probes) * 2 * size.probes,
@@ -354,6 +389,7 @@ std::vector<account> soak_all(std::uint64_t operations, std::uint64_t seed) {
                              seed,
                              two_active_buffers<standard_bloom>{capacity / 2, classic},
                              capacity / 2));
+    out.push_back(soak_stamped(share, seed, classic));
     out.push_back(soak_layered(share, seed));
     return out;
 }

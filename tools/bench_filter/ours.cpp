@@ -10,6 +10,7 @@
 #include "filter/sizing.hpp"
 #include "filter/split_block.hpp"
 #include "filter/stable.hpp"
+#include "filter/stamped.hpp"
 #include "filter/standard.hpp"
 #include "tools/bench_filter/subjects.hpp"
 
@@ -60,6 +61,8 @@ std::vector<subject> our_filters() {
         growing("split block, 32 bytes", split_block_for),
         growing("counting, 4 bits",
                 [](auto keys, auto rate) { return counting_bloom{classic_size(keys, rate)}; }),
+        growing("stamped, 4 bits, one generation",
+                [](auto keys, auto rate) { return stamped_bloom{classic_size(keys, rate)}; }),
         // Both generations hold something: half of the keys each.
         growing("two active buffers, split blocks",
                 [](auto keys, auto rate) {

@@ -4,6 +4,7 @@
 #include "filter/counting.hpp"
 #include "filter/partitioned.hpp"
 #include "filter/split_block.hpp"
+#include "filter/stamped.hpp"
 #include "filter/standard.hpp"
 #include "tests/unit/filter/keys.hpp"
 
@@ -78,6 +79,8 @@ struct kind<standard_bloom> : sized_by_bits<standard_bloom, 1> {};
 template <>
 struct kind<counting_bloom> : sized_by_bits<counting_bloom, 1> {};
 template <>
+struct kind<stamped_bloom> : sized_by_bits<stamped_bloom, 1> {};
+template <>
 struct kind<partitioned_bloom> : sized_by_bits<partitioned_bloom, 5> {};
 template <>
 struct kind<blocked_bloom> : made_of_blocks<blocked_bloom> {};
@@ -85,8 +88,12 @@ template <>
 struct kind<split_block_bloom> : made_of_blocks<split_block_bloom> {};
 
 using sets = std::tuple<standard_bloom, partitioned_bloom, blocked_bloom, split_block_bloom>;
-using every_filter =
-    std::tuple<standard_bloom, partitioned_bloom, blocked_bloom, split_block_bloom, counting_bloom>;
+using every_filter = std::tuple<standard_bloom,
+                                partitioned_bloom,
+                                blocked_bloom,
+                                split_block_bloom,
+                                counting_bloom,
+                                stamped_bloom>;
 
 template <class Filter>
 Filter usual() {
