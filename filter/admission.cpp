@@ -9,7 +9,8 @@
 // A thread put to sleep between its claim and its count delays step 3 by as long as it sleeps, and
 // the young generation takes keys beyond its objects meanwhile: 20 ms at 10,000 new keys a second
 // are 200 keys. Nobody waits for it, and taking its slice over would let it clear bits of the next
-// generation when it wakes.
+// generation when it wakes. A process that was killed there, of several that share a filter, never
+// wakes: once the young generation has taken twice its objects, clearing begins over.
 //
 // The release in step 3 follows every clearing store (the counts of slices done chain them), and a
 // note acquires the phase before it writes: no clearing store can undo an insertion. A note that
@@ -23,6 +24,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <cstdint>
 
 namespace reprise::filter {
 
@@ -63,16 +65,48 @@ std::uint64_t admission_filter::phase::pack() const noexcept {
 }
 
 admission_filter::admission_filter(const admission_settings& settings, std::chrono::sys_seconds now)
+    : admission_filter{settings, now, {}} {}
+
+admission_filter::admission_filter(const admission_settings& settings,
+                                   std::chrono::sys_seconds now,
+                                   std::span<std::byte> memory)
+    : admission_filter{settings, memory} {
+    for (auto& one : state_->generations) {
+        one.since.store(now.time_since_epoch().count(), std::memory_order_relaxed);
+    }
+}
+
+admission_filter::admission_filter(const admission_settings& settings, std::span<std::byte> memory)
     : settings_{settings},
       blocks_{admission_blocks(settings)},
       slices_{slices_for(blocks_ * settings.layers)} {
     assert(settings.objects > 0 && settings.age.count() > 0);
     assert(settings.layers > 0 && settings.layers <= max_layers);
-    for (auto& one : generations_) {
-        one.since.store(now.time_since_epoch().count(), std::memory_order_relaxed);
-        one.layers.reserve(settings.layers);
-        for (unsigned layer = 0; layer < settings.layers; ++layer) {
-            one.layers.emplace_back(blocks_);
+    if (memory.empty()) {
+        own_ = allocate_zeroes(static_cast<std::size_t>(memory_for(settings)));
+        lay_out(own_.get());
+    } else {
+        assert(memory.size() >= memory_for(settings));
+        lay_out(memory.data());
+    }
+}
+
+std::uint64_t admission_filter::memory_for(const admission_settings& settings) noexcept {
+    return sizeof(state) + 2 * settings.layers * admission_blocks(settings) * block_bytes;
+}
+
+void admission_filter::lay_out(std::byte* memory) {
+    static_assert(alignof(state) == memory_alignment && sizeof(state) % memory_alignment == 0);
+    assert(reinterpret_cast<std::uintptr_t>(memory) % memory_alignment == 0);
+    state_ = reinterpret_cast<state*>(memory);  // atomics are as good as begun in zeroes
+    memory += sizeof(state);
+    for (std::size_t i = 0; i < generations_.size(); ++i) {
+        auto& one = generations_[i];
+        one.counts = &state_->generations[i];
+        one.layers.reserve(settings_.layers);
+        for (unsigned layer = 0; layer < settings_.layers; ++layer) {
+            one.layers.emplace_back(blocks_, memory);
+            memory += blocks_ * block_bytes;
         }
     }
 }
@@ -82,33 +116,33 @@ admission_filter::roles admission_filter::roles_in(std::uint32_t epoch) noexcept
 }
 
 const admission_filter::generation& admission_filter::young_now() const noexcept {
-    return generations_[phase::unpack(phase_.load(std::memory_order_acquire)).epoch & 1];
+    return generations_[phase::unpack(state_->phase.load(std::memory_order_acquire)).epoch & 1];
 }
 
 digest admission_filter::recent_digest(digest_stamp stamp) const {
-    const auto epoch = phase::unpack(phase_.load(std::memory_order_acquire)).epoch;
+    const auto epoch = phase::unpack(state_->phase.load(std::memory_order_acquire)).epoch;
     const auto& young = generations_[epoch & 1];
     const auto& old = generations_[(epoch & 1) ^ 1];
-    stamp.keys = young.keys.load(std::memory_order_relaxed);
+    stamp.keys = young.counts->keys.load(std::memory_order_relaxed);
     if (stamp.keys >= settings_.objects / 4) {
         return digest::of(young.layers.front(), stamp);
     }
-    stamp.keys += old.keys.load(std::memory_order_relaxed);
+    stamp.keys += old.counts->keys.load(std::memory_order_relaxed);
     return digest::of(young.layers.front(), old.layers.front(), stamp);
 }
 
 std::uint32_t admission_filter::generations() const noexcept {
-    return phase::unpack(phase_.load(std::memory_order_acquire)).epoch;
+    return phase::unpack(state_->phase.load(std::memory_order_acquire)).epoch;
 }
 
 bool admission_filter::is_spent(const generation& young,
                                 std::chrono::sys_seconds now) const noexcept {
-    return young.keys.load(std::memory_order_relaxed) >= settings_.objects ||
-           now - time_of(young.since.load(std::memory_order_relaxed)) >= settings_.age;
+    return young.counts->keys.load(std::memory_order_relaxed) >= settings_.objects ||
+           now - time_of(young.counts->since.load(std::memory_order_relaxed)) >= settings_.age;
 }
 
 void admission_filter::make_room(std::chrono::sys_seconds now) noexcept {
-    auto word = phase_.load(std::memory_order_acquire);
+    auto word = state_->phase.load(std::memory_order_acquire);
     const auto found = phase::unpack(word);
     const auto [young, old] = roles_in(found.epoch);
     if (found.claimed == 0 && !is_spent(young, now)) {
@@ -119,19 +153,36 @@ void admission_filter::make_room(std::chrono::sys_seconds now) noexcept {
     auto claim = found;
     do {
         claim = phase::unpack(word);
-        if (claim.epoch != found.epoch || claim.claimed == slices_) {
+        if (claim.epoch != found.epoch) {
             return;
         }
-    } while (!phase_.compare_exchange_weak(
+        if (claim.claimed >= slices_) {
+            begin_over(young, word);
+            return;
+        }
+    } while (!state_->phase.compare_exchange_weak(
         word, word + 1, std::memory_order_acq_rel, std::memory_order_acquire));
     clear_slice(old, claim.claimed);
-    if (cleared_.fetch_add(1, std::memory_order_acq_rel) + 1 != slices_) {
+    if (state_->cleared.fetch_add(1, std::memory_order_acq_rel) + 1 != slices_) {
         return;
     }
-    cleared_.store(0, std::memory_order_relaxed);
-    old.keys.store(0, std::memory_order_relaxed);
-    old.since.store(now.time_since_epoch().count(), std::memory_order_relaxed);
-    phase_.store(phase{.epoch = found.epoch + 1, .claimed = 0}.pack(), std::memory_order_release);
+    state_->cleared.store(0, std::memory_order_relaxed);
+    old.counts->keys.store(0, std::memory_order_relaxed);
+    old.counts->since.store(now.time_since_epoch().count(), std::memory_order_relaxed);
+    state_->phase.store(phase{.epoch = found.epoch + 1, .claimed = 0}.pack(),
+                        std::memory_order_release);
+}
+
+// Whoever only slept counts its slice after all, and then one change of roles comes a slice early:
+// at worst it clears what 16 KiB of the new generation knew.
+void admission_filter::begin_over(const generation& young, std::uint64_t word) noexcept {
+    if (young.counts->keys.load(std::memory_order_relaxed) < 2 * settings_.objects + slices_) {
+        return;
+    }
+    const auto over = phase{.epoch = phase::unpack(word).epoch, .claimed = 0}.pack();
+    state_->cleared.store(0, std::memory_order_relaxed);
+    state_->phase.compare_exchange_strong(
+        word, over, std::memory_order_acq_rel, std::memory_order_relaxed);
 }
 
 void admission_filter::clear_slice(generation& old, std::uint32_t slice) const noexcept {
@@ -148,25 +199,26 @@ void admission_filter::clear_slice(generation& old, std::uint32_t slice) const n
 
 unsigned admission_filter::note(key_hash key, std::chrono::sys_seconds now) noexcept {
     make_room(now);
-    const auto [young, old] = roles_in(phase::unpack(phase_.load(std::memory_order_acquire)).epoch);
+    const auto [young,
+                old] = roles_in(phase::unpack(state_->phase.load(std::memory_order_acquire)).epoch);
     // Walk up to the first layer that did not hold the key, writing all on the way to the young
     // generation: what the old one knew of the key is carried over whole.
     unsigned before = 0;
     for (; before < settings_.layers; ++before) {
         const bool in_young = young.layers[before].insert_and_test(key);
         if (before == 0 && !in_young) {
-            young.keys.fetch_add(1, std::memory_order_relaxed);
+            young.counts->keys.fetch_add(1, std::memory_order_relaxed);
         }
         if (!in_young && !old.layers[before].may_contain(key)) {
             break;
         }
     }
-    (before == 0 ? first_sights_ : repeats_).fetch_add(1, std::memory_order_relaxed);
+    (before == 0 ? state_->first_sights : state_->repeats).fetch_add(1, std::memory_order_relaxed);
     return before;
 }
 
 unsigned admission_filter::peek(key_hash key) const noexcept {
-    const auto epoch = phase::unpack(phase_.load(std::memory_order_acquire)).epoch;
+    const auto epoch = phase::unpack(state_->phase.load(std::memory_order_acquire)).epoch;
     const auto& young = generations_[epoch & 1];
     const auto& old = generations_[(epoch & 1) ^ 1];
     unsigned before = 0;
@@ -183,34 +235,35 @@ void admission_filter::refresh(key_hash key, std::chrono::sys_seconds now) noexc
         return;
     }
     make_room(now);
-    const auto [young, old] = roles_in(phase::unpack(phase_.load(std::memory_order_acquire)).epoch);
+    const auto [young,
+                old] = roles_in(phase::unpack(state_->phase.load(std::memory_order_acquire)).epoch);
     for (unsigned layer = 0; layer < settings_.layers; ++layer) {
         if (!young.layers[layer].insert_and_test(key) && layer == 0) {
-            young.keys.fetch_add(1, std::memory_order_relaxed);
+            young.counts->keys.fetch_add(1, std::memory_order_relaxed);
         }
     }
-    refreshes_.fetch_add(1, std::memory_order_relaxed);
+    state_->refreshes.fetch_add(1, std::memory_order_relaxed);
 }
 
 admission_figures admission_filter::figures(std::chrono::sys_seconds now) const noexcept {
     const auto describe = [](const generation& one) {
         const auto measured = one.layers.front().measure(figures_sample);
         return admission_figures::generation{
-            .since = time_of(one.since.load(std::memory_order_relaxed)),
-            .keys = one.keys.load(std::memory_order_relaxed),
+            .since = time_of(one.counts->since.load(std::memory_order_relaxed)),
+            .keys = one.counts->keys.load(std::memory_order_relaxed),
             .estimated_keys = measured.keys,
             .fill = measured.fill,
             .false_positive_rate = measured.false_positive_rate};
     };
-    const auto epoch = phase::unpack(phase_.load(std::memory_order_acquire)).epoch;
+    const auto epoch = phase::unpack(state_->phase.load(std::memory_order_acquire)).epoch;
     admission_figures made;
     made.young = describe(generations_[epoch & 1]);
     made.old = describe(generations_[(epoch & 1) ^ 1]);
     made.false_positive_rate = 1 - (1 - made.young.false_positive_rate) *
                                        (1 - made.old.false_positive_rate);
-    made.first_sights = first_sights_.load(std::memory_order_relaxed);
-    made.repeats = repeats_.load(std::memory_order_relaxed);
-    made.refreshes = refreshes_.load(std::memory_order_relaxed);
+    made.first_sights = state_->first_sights.load(std::memory_order_relaxed);
+    made.repeats = state_->repeats.load(std::memory_order_relaxed);
+    made.refreshes = state_->refreshes.load(std::memory_order_relaxed);
     made.swaps = epoch;
     made.memory = 2 * blocks_ * block_bytes * settings_.layers;
 

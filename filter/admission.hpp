@@ -16,6 +16,7 @@
 // At most it is remembered for two generations: about 2 * age in a steady flow, as long as it takes
 // when nothing is noted.
 
+#include "filter/big_array.hpp"
 #include "filter/bloom.hpp"
 #include "filter/digest.hpp"
 #include "filter/key_hash.hpp"
@@ -25,6 +26,8 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <vector>
 
 namespace reprise::filter {
@@ -67,8 +70,9 @@ struct admission_figures {
     std::uint64_t memory = 0;  ///< bytes
 };
 
-/// Memory    fixed at construction: 2 * layers * admission_blocks(settings) * 64 bytes. 1,000,000
-///           objects at 0.001 take 4.5 MB per layer (README.md has a table).
+/// Memory    fixed at construction: 2 * layers * admission_blocks(settings) * 64 bytes, and some
+///           hundred. 1,000,000 objects at 0.001 take 4.5 MB per layer (README.md has a table). It
+///           may be handed in: then processes that map it share one filter.
 /// Threads   any number, every member. Nothing locks, nothing waits. A race between two notes of
 ///           one key may answer both "first" (one late admission), never loses the key.
 /// Time      an argument, from the caller's wall clock, so that it means something after a restart.
@@ -77,7 +81,8 @@ struct admission_figures {
 /// Clearing  the old generation is cleared 16 KiB at a time, one slice per note, while the young
 ///           one goes on taking keys; no call writes more than that. What is being cleared is
 ///           forgotten already as far as the contract goes. A thread put to sleep with its slice
-///           lets the young one take more keys than planned for as long as it sleeps.
+///           lets the young one take more keys than planned for as long as it sleeps; twice as many
+///           where it is gone for good, killed in a process that shared the filter.
 /// Errs      towards "seen": at most false_positive_rate of the keys never seen. A key it still
 ///           remembers is never answered with fewer sights than it had (but for lost races).
 class admission_filter {
@@ -87,6 +92,22 @@ public:
     /// @pre settings as its members' comments say, layers at most max_layers
     /// @throws std::bad_alloc
     admission_filter(const admission_settings& settings, std::chrono::sys_seconds now);
+
+    /// What memory_for says is needed, wherever it is mapped: nothing in it points anywhere.
+    [[nodiscard]] static std::uint64_t memory_for(const admission_settings& settings) noexcept;
+    /// A boundary that the memory lies on.
+    static constexpr std::size_t memory_alignment = 64;
+
+    /// An empty filter in memory that is handed in, all zeroes, and outlives it. @pre as above,
+    /// memory.size() >= memory_for(settings), on a boundary of 64 @throws std::bad_alloc
+    admission_filter(const admission_settings& settings,
+                     std::chrono::sys_seconds now,
+                     std::span<std::byte> memory);
+
+    /// The filter that another one of these settings (but for `age`) has in this memory: both are
+    /// one, and go on when either goes. @pre as above, and the other one's constructor is done
+    /// @throws std::bad_alloc
+    admission_filter(const admission_settings& settings, std::span<std::byte> memory);
 
     admission_filter(const admission_filter&) = delete;
     admission_filter& operator=(const admission_filter&) = delete;
@@ -124,11 +145,25 @@ public:
 private:
     friend struct admission_state_access;  // encode and decode, in admission_state.cpp
 
-    struct alignas(64) generation {
+    // What all who share the filter write, beside the bits: at the beginning of the memory.
+    struct state {
+        // Written by nearly every note: lines of their own, away from what a hit must read.
+        struct alignas(64) generation_state {
+            std::atomic<std::uint64_t> keys;  // distinct, of layer 0
+            std::atomic<std::int64_t> since;  // seconds since the epoch
+        };
+
+        std::array<generation_state, 2> generations;
+        alignas(64) std::atomic<std::uint64_t> phase;
+        alignas(64) std::atomic<std::uint32_t> cleared;  // slices done, of those claimed
+        std::atomic<std::uint64_t> first_sights;
+        std::atomic<std::uint64_t> repeats;
+        std::atomic<std::uint64_t> refreshes;
+    };
+
+    struct generation {
         std::vector<blocked_bloom> layers;
-        // Written by nearly every note: a line of its own, away from what a hit must read.
-        alignas(64) std::atomic<std::uint64_t> keys{0};  // distinct, of layer 0
-        std::atomic<std::int64_t> since{0};              // seconds since the epoch
+        state::generation_state* counts = nullptr;
     };
 
     // One word says which generation is young and how far clearing the other has come: roles change
@@ -145,22 +180,22 @@ private:
         generation& old;
     };
 
+    void lay_out(std::byte* memory);
+
     [[nodiscard]] roles roles_in(std::uint32_t epoch) noexcept;
     [[nodiscard]] const generation& young_now() const noexcept;
     [[nodiscard]] bool is_spent(const generation& young,
                                 std::chrono::sys_seconds now) const noexcept;
     void make_room(std::chrono::sys_seconds now) noexcept;
+    void begin_over(const generation& young, std::uint64_t word) noexcept;
     void clear_slice(generation& old, std::uint32_t slice) const noexcept;
 
     admission_settings settings_;
-    std::uint64_t blocks_;  // of each layer of each generation
-    std::uint32_t slices_;  // of each generation, all layers
+    std::uint64_t blocks_;                            // of each layer of each generation
+    std::uint32_t slices_;                            // of each generation, all layers
+    std::unique_ptr<std::byte, big_array_free> own_;  // none when memory was handed in
+    state* state_ = nullptr;
     std::array<generation, 2> generations_;
-    alignas(64) std::atomic<std::uint64_t> phase_{0};
-    alignas(64) std::atomic<std::uint32_t> cleared_{0};  // slices done, of those claimed
-    std::atomic<std::uint64_t> first_sights_{0};
-    std::atomic<std::uint64_t> repeats_{0};
-    std::atomic<std::uint64_t> refreshes_{0};
 };
 
 }  // namespace reprise::filter

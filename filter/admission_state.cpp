@@ -195,13 +195,13 @@ const std::byte* read_layer(const std::byte* from, blocked_bloom& layer) noexcep
 /// The filter's inside, as encode and decode need it.
 struct admission_state_access {
     static bool write(const admission_filter& filter, const hash_seed& seed, summing_writer& out) {
-        const auto word = filter.phase_.load(std::memory_order_acquire);
+        const auto word = filter.state_->phase.load(std::memory_order_acquire);
         const auto epoch = admission_filter::phase::unpack(word).epoch;
         const auto& young = filter.generations_[epoch & 1];
         const auto& old = filter.generations_[(epoch & 1) ^ 1];
         const auto describe = [](const auto& one) {
-            return generation_header{.since = one.since.load(std::memory_order_relaxed),
-                                     .keys = one.keys.load(std::memory_order_relaxed)};
+            return generation_header{.since = one.counts->since.load(std::memory_order_relaxed),
+                                     .keys = one.counts->keys.load(std::memory_order_relaxed)};
         };
         auto facts = header{.layers = filter.settings_.layers,
                             .objects = filter.settings_.objects,
@@ -235,8 +235,8 @@ struct admission_state_access {
                         std::chrono::sys_seconds now) noexcept {
         const auto latest = now.time_since_epoch().count();
         const auto fill = [&](admission_filter::generation& one, const generation_header& facts) {
-            one.since.store(std::min(facts.since, latest), std::memory_order_relaxed);
-            one.keys.store(facts.keys, std::memory_order_relaxed);
+            one.counts->since.store(std::min(facts.since, latest), std::memory_order_relaxed);
+            one.counts->keys.store(facts.keys, std::memory_order_relaxed);
             for (auto& layer : one.layers) {
                 body = read_layer(body, layer);
             }

@@ -12,10 +12,22 @@
 
 namespace reprise::filter {
 
-blocked_bloom::blocked_bloom(std::uint64_t blocks)
-    : blocks_{blocks},
-      lines_{std::make_unique<line[]>(blocks)} {
+blocked_bloom::blocked_bloom(std::uint64_t blocks) : blocks_{blocks}, lines_{new line[blocks]()} {
     assert(blocks > 0 && blocks <= UINT32_MAX);
+}
+
+blocked_bloom::blocked_bloom(std::uint64_t blocks, std::byte* memory) noexcept
+    : blocks_{blocks},
+      lines_{reinterpret_cast<line*>(memory), release{.is_handed_in = true}} {
+    static_assert(sizeof(line) == block_bytes && std::atomic<std::uint64_t>::is_always_lock_free);
+    assert(blocks > 0 && blocks <= UINT32_MAX);
+    assert(reinterpret_cast<std::uintptr_t>(memory) % alignof(line) == 0);
+}
+
+void blocked_bloom::release::operator()(line* lines) const noexcept {
+    if (!is_handed_in) {
+        delete[] lines;
+    }
 }
 
 bool blocked_bloom::may_contain(key_hash key) const noexcept {
@@ -121,7 +133,8 @@ blocked_bloom::estimate blocked_bloom::measure(std::uint64_t sample) const noexc
     const double off = std::max(1.0, bits - static_cast<double>(on)) / bits;
     const double places = static_cast<double>(blocks_) * lane_bits;  // of a key in one lane
     return {.fill = static_cast<double>(on) / bits,
-            .keys = std::log(off) / std::log1p(-1.0 / places),
+            // Not -0, which would be shown.
+            .keys = on == 0 ? 0 : std::log(off) / std::log1p(-1.0 / places),
             .false_positive_rate = rates / static_cast<double>(asked)};
 }
 

@@ -21,7 +21,8 @@
 
 namespace reprise::filter {
 
-/// Memory    blocks * 64 bytes, aligned to cache lines, allocated and zeroed at construction.
+/// Memory    blocks * 64 bytes, aligned to cache lines, allocated and zeroed at construction; or
+///           what is handed in.
 /// Threads   any number, every member but moving; words are atomic and relaxed. What one thread
 ///           inserted another sees once it synchronised with it in any way, or soon.
 /// Errs      may_contain may be true for a key never inserted, at blocked_rate(blocks, keys); it is
@@ -31,6 +32,12 @@ public:
     /// @pre 0 < blocks < 2^32
     /// @throws std::bad_alloc
     explicit blocked_bloom(std::uint64_t blocks);
+
+    /// A filter in memory that is handed in and outlives it: blocks * 64 bytes on a boundary of 64,
+    /// all zeroes, or what a filter of as many blocks left there. Several may be over the same
+    /// memory at once, in one process or, where it is mapped by several, in any of them.
+    /// @pre 0 < blocks < 2^32
+    blocked_bloom(std::uint64_t blocks, std::byte* memory) noexcept;
 
     [[nodiscard]] bool may_contain(key_hash key) const noexcept;
 
@@ -96,8 +103,14 @@ private:
         std::array<std::atomic<std::uint64_t>, lanes> words;
     };
 
+    /// Frees lines of its own, and leaves those that were handed in.
+    struct release {
+        bool is_handed_in;
+        void operator()(line* lines) const noexcept;
+    };
+
     std::uint64_t blocks_;
-    std::unique_ptr<line[]> lines_;
+    std::unique_ptr<line[], release> lines_;
 };
 
 }  // namespace reprise::filter

@@ -18,7 +18,6 @@ namespace reprise::filter {
 using seed_id = std::array<std::byte, 16>;
 
 /// The name of `seed`; the same on every machine. A microsecond, any thread.
-/// @throws std::bad_alloc
-[[nodiscard]] seed_id identify(std::span<const std::byte, 32> seed);
+[[nodiscard]] seed_id identify(std::span<const std::byte, 32> seed) noexcept;
 
 }  // namespace reprise::filter

@@ -6,9 +6,12 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <barrier>
 #include <cmath>
+#include <sys/mman.h>
 #include <thread>
+#include <unistd.h>
 #include <vector>
 
 namespace reprise::filter {
@@ -25,9 +28,82 @@ admission_settings settings_of(std::uint64_t objects, seconds age, unsigned laye
     return {.objects = objects, .age = age, .false_positive_rate = 1e-7, .layers = layers};
 }
 
+/// Memory that processes share, mapped twice, as two of them would have it.
+class mapped_twice {
+public:
+    explicit mapped_twice(std::uint64_t bytes) : bytes_{static_cast<std::size_t>(bytes)} {
+        const auto file = ::memfd_create("admission", 0);
+        REQUIRE(file >= 0);
+        REQUIRE(::ftruncate(file, static_cast<off_t>(bytes)) == 0);
+        for (auto& each : at_) {
+            each = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+            REQUIRE(each != MAP_FAILED);
+        }
+        ::close(file);
+    }
+    ~mapped_twice() {
+        for (auto* each : at_) {
+            ::munmap(each, bytes_);
+        }
+    }
+    mapped_twice(const mapped_twice&) = delete;
+    mapped_twice& operator=(const mapped_twice&) = delete;
+
+    [[nodiscard]] std::span<std::byte> at(unsigned which) const {
+        return {static_cast<std::byte*>(at_[which]), bytes_};
+    }
+
+private:
+    std::size_t bytes_;
+    std::array<void*, 2> at_{};
+};
+
 }  // namespace
 
 TEST_SUITE("filter/admission") {
+    TEST_CASE("two over the same memory are one filter, wherever it is mapped") {
+        const auto settings = settings_of(1'000, seconds{60}, 2);
+        const mapped_twice memory{admission_filter::memory_for(settings)};
+        admission_filter first{settings, start, memory.at(0)};
+        admission_filter second{settings, memory.at(1)};
+        admission_filter alone{settings, start};
+        // Three generations and a half, noted by either in turn.
+        for (std::uint64_t i = 0; i < 3'500; ++i) {
+            const auto key = nth_key(1, i % 3 == 0 ? i / 2 : i);
+            auto& one = i % 2 == 0 ? first : second;
+            CHECK(one.note(key, start) == alone.note(key, start));
+            CHECK(first.peek(key) == second.peek(key));
+        }
+        CHECK(second.generations() == alone.generations());
+        const auto told = second.figures(start);
+        CHECK(told.repeats == alone.figures(start).repeats);
+        CHECK(told.young.since == start);
+        CHECK(told.young.estimated_keys == alone.figures(start).young.estimated_keys);
+    }
+
+    TEST_CASE("a process that dies while it clears stops nobody from forgetting for good") {
+        const auto settings = settings_of(20'000, seconds{600});
+        const mapped_twice memory{admission_filter::memory_for(settings)};
+        admission_filter filter{settings, start, memory.at(0)};
+        std::uint64_t key = 0;
+        for (; key < 20'000; ++key) {
+            filter.note(nth_key(1, key), start);
+        }
+        // Its claim is all that is left of it: the phase's word, after both generations' counts.
+        auto& phase = *reinterpret_cast<std::atomic<std::uint64_t>*>(memory.at(1).data() + 128);
+        REQUIRE(phase.load() == 0);
+        phase.store(1);
+        for (; key < 39'000; ++key) {
+            filter.note(nth_key(1, key), start);
+        }
+        CHECK(filter.generations() == 0);
+        for (; key < 41'000; ++key) {
+            filter.note(nth_key(1, key), start);
+        }
+        CHECK(filter.generations() == 1);
+        CHECK(filter.peek(nth_key(1, 40'999)) == 1);
+    }
+
     TEST_CASE("a key is a stranger at its first sight and known at every one after it") {
         admission_filter filter{settings_of(100, seconds{60}), start};
         CHECK(filter.note(nth_key(1, 1), start) == 0);

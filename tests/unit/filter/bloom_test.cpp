@@ -24,6 +24,22 @@ blocked_bloom filled(std::uint64_t blocks, std::uint64_t keys) {
 }  // namespace
 
 TEST_SUITE("filter/bloom") {
+    TEST_CASE("an empty one is estimated to hold nothing, and not minus nothing") {
+        CHECK(!std::signbit(blocked_bloom{10}.measure().keys));
+    }
+
+    TEST_CASE("in memory that is handed in, two are one, and what is there is kept") {
+        alignas(64) std::array<std::byte, 20 * 64> memory{};
+        {
+            blocked_bloom one{20, memory.data()}, other{20, memory.data()};
+            one.insert(nth_key(1, 1));
+            CHECK(other.may_contain(nth_key(1, 1)));
+        }
+        const blocked_bloom later{20, memory.data()};
+        CHECK(later.may_contain(nth_key(1, 1)));
+        CHECK(later.bits_on() == 8);
+    }
+
     TEST_CASE("an empty filter contains nothing") {
         const blocked_bloom filter{10};
         CHECK(found(filter, 2, 10'000) == 0);
