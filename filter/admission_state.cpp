@@ -281,7 +281,8 @@ std::uint64_t encoded_size(const admission_filter& filter) noexcept {
 
 boost::system::result<admission_state> decode(std::span<const std::byte> wire,
                                               const admission_settings& settings,
-                                              std::chrono::sys_seconds now) {
+                                              std::chrono::sys_seconds now,
+                                              std::span<std::byte> memory) {
     if (wire.size() < header_bytes) {
         return admission_errc::truncated;
     }
@@ -318,7 +319,7 @@ boost::system::result<admission_state> decode(std::span<const std::byte> wire,
         return admission_errc::corrupt;
     }
     admission_state state{.seed = read.seed,
-                          .filter = std::make_unique<admission_filter>(settings, now)};
+                          .filter = std::make_unique<admission_filter>(settings, now, memory)};
     admission_state_access::restore(*state.filter, read, wire.data() + header_bytes, now);
     return state;
 }

@@ -64,11 +64,14 @@ bool encode(const admission_filter& filter, const hash_seed& seed, const byte_si
 /// Every input yields a state or a reason. Reads nothing past `wire`; allocates nothing until the
 /// checksums are right and the parameters those of `settings`, and then what such a filter takes.
 /// `age` is not part of the state and may differ. A start later than `now` (the clock was set back)
-/// is taken as `now`: keys are remembered for longer, never shorter.
+/// is taken as `now`: keys are remembered for longer, never shorter. The filter lies in `memory`,
+/// where that is not empty; @pre then as of admission_filter's constructor. Where there is a
+/// reason nothing was written there.
 /// @throws std::bad_alloc
 [[nodiscard]] boost::system::result<admission_state> decode(std::span<const std::byte> wire,
                                                             const admission_settings& settings,
-                                                            std::chrono::sys_seconds now);
+                                                            std::chrono::sys_seconds now,
+                                                            std::span<std::byte> memory = {});
 
 }  // namespace reprise::filter
 

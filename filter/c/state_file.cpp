@@ -1,0 +1,124 @@
+// See state_file.hpp.
+
+#include "filter/c/state_file.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace reprise::filter::c {
+
+namespace {
+
+class open_file {
+public:
+    explicit open_file(int number) : number_{number} {}
+    ~open_file() {
+        if (number_ >= 0) {
+            ::close(number_);
+        }
+    }
+    open_file(const open_file&) = delete;
+    open_file& operator=(const open_file&) = delete;
+    [[nodiscard]] int number() const noexcept { return number_; }
+
+private:
+    int number_;
+};
+
+/// The folder's own entry: a rename that is not on disk may be lost with the machine's power.
+void sync_folder_of(const std::string& path) noexcept {
+    const auto slash = path.rfind('/');
+    const auto folder = slash == std::string::npos ? std::string{"."} : path.substr(0, slash + 1);
+    const open_file opened{::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+    if (opened.number() >= 0) {
+        (void)::fsync(opened.number());  // some file systems have none of that
+    }
+}
+
+}  // namespace
+
+std::optional<std::vector<std::byte>> read_file(const std::string& path, std::uint64_t most) {
+    const open_file file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+    if (file.number() < 0) {
+        if (errno == ENOENT) {
+            return std::nullopt;
+        }
+        throw file_failure{errno, "open"};
+    }
+    struct stat facts {};
+    if (::fstat(file.number(), &facts) != 0) {
+        throw file_failure{errno, "stat"};
+    }
+    if (!S_ISREG(facts.st_mode)) {
+        throw file_failure{0, "it is no regular file"};
+    }
+    std::vector<std::byte> bytes(static_cast<std::size_t>(
+        std::min<std::uint64_t>(static_cast<std::uint64_t>(facts.st_size), most)));
+    std::size_t got = 0;
+    while (got < bytes.size()) {
+        const auto count = ::read(file.number(), bytes.data() + got, bytes.size() - got);
+        if (count < 0 && errno == EINTR) {
+            continue;
+        }
+        if (count < 0) {
+            throw file_failure{errno, "read"};
+        }
+        if (count == 0) {
+            break;
+        }
+        got += static_cast<std::size_t>(count);
+    }
+    bytes.resize(got);
+    return bytes;
+}
+
+void write_file(const std::string& path, const std::function<bool(const piece_sink&)>& write) {
+    // A name of its own: of two that write at once neither may rename what the other is at.
+    auto temporary = path + ".XXXXXX";
+    const open_file file{::mkostemp(temporary.data(), O_CLOEXEC)};  // mode 0600
+    if (file.number() < 0) {
+        throw file_failure{errno, "create a file beside it"};
+    }
+    int failed = 0;
+    const auto sink = [&](std::span<const std::byte> piece) {
+        while (!piece.empty()) {
+            const auto count = ::write(file.number(), piece.data(), piece.size());
+            if (count < 0 && errno == EINTR) {
+                continue;
+            }
+            if (count <= 0) {
+                failed = errno;
+                return false;
+            }
+            piece = piece.subspan(static_cast<std::size_t>(count));
+        }
+        return true;
+    };
+    const auto give_up = [&](int system, const char* what) {
+        ::unlink(temporary.c_str());
+        throw file_failure{system, what};
+    };
+    bool written = false;
+    try {
+        written = write(sink);
+    } catch (...) {
+        ::unlink(temporary.c_str());
+        throw;
+    }
+    if (!written) {
+        give_up(failed, "write");
+    }
+    if (::fsync(file.number()) != 0) {
+        give_up(errno, "sync");
+    }
+    if (::rename(temporary.c_str(), path.c_str()) != 0) {
+        give_up(errno, "rename what was written");
+    }
+    sync_folder_of(path);
+}
+
+}  // namespace reprise::filter::c

@@ -1,0 +1,32 @@
+#pragma once
+// A state as a file: read whole, written beside and renamed. All of it blocks.
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace reprise::filter::c {
+
+/// Why the system would not.
+struct file_failure {
+    int system = 0;         ///< errno; 0 where `what` says all
+    const char* what = "";  ///< what was being done
+};
+
+/// The file's bytes, at most `most` of them; none when there is no such file. A pipe or a device is
+/// refused, not waited for. @throws file_failure, std::bad_alloc
+[[nodiscard]] std::optional<std::vector<std::byte>> read_file(const std::string& path,
+                                                              std::uint64_t most);
+
+/// Hands pieces to whoever writes them; false where that failed.
+using piece_sink = std::function<bool(std::span<const std::byte>)>;
+
+/// What `write` hands to its sink, in a file of mode 0600 that takes path's place once it is on
+/// disk, and is gone where that fails. @throws file_failure, std::bad_alloc
+void write_file(const std::string& path, const std::function<bool(const piece_sink&)>& write);
+
+}  // namespace reprise::filter::c

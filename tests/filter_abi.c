@@ -1,0 +1,71 @@
+/* Prints what a program that was compiled against the headers in filter/c/reprise relies on: sizes, offsets, numbers. filter_abi.sh compares. */
+#include <reprise/admission.h>
+
+#include <stdio.h>
+
+#define NUMBER(name) printf("%s = %d\n", #name, (int)(name))
+#define STRUCT(type) printf("\nstruct %s, %zu bytes\n", #type, sizeof(type))
+#define MEMBER(type, name) \
+    printf("%6zu %3zu  %s\n", offsetof(type, name), sizeof(((type *)NULL)->name), #name)
+
+static void common(void) {
+    NUMBER(REPRISE_OK);
+    NUMBER(REPRISE_BAD_ARGUMENT);
+    NUMBER(REPRISE_BAD_SIZE);
+    NUMBER(REPRISE_BAD_OPTION);
+    NUMBER(REPRISE_NO_MEMORY);
+    NUMBER(REPRISE_FILE);
+    NUMBER(REPRISE_REFUSED);
+    NUMBER(REPRISE_STOPPED);
+    NUMBER(REPRISE_INTERNAL);
+    NUMBER(REPRISE_ASK_WHOLE);
+    NUMBER(REPRISE_UNCHANGED);
+    STRUCT(reprise_error);
+    MEMBER(reprise_error, size);
+    MEMBER(reprise_error, code);
+    MEMBER(reprise_error, system);
+    MEMBER(reprise_error, text);
+    STRUCT(reprise_key);
+    MEMBER(reprise_key, low);
+    MEMBER(reprise_key, high);
+}
+
+static void admission(void) {
+    STRUCT(reprise_admission_options);
+    MEMBER(reprise_admission_options, size);
+    MEMBER(reprise_admission_options, objects);
+    MEMBER(reprise_admission_options, age);
+    MEMBER(reprise_admission_options, rate);
+    MEMBER(reprise_admission_options, hits);
+    MEMBER(reprise_admission_options, reserved);
+    MEMBER(reprise_admission_options, state);
+    MEMBER(reprise_admission_options, seed);
+    MEMBER(reprise_admission_options, memory_take);
+    MEMBER(reprise_admission_options, memory_give);
+    MEMBER(reprise_admission_options, memory_context);
+    STRUCT(reprise_admission_figures);
+    MEMBER(reprise_admission_figures, size);
+    MEMBER(reprise_admission_figures, objects);
+    MEMBER(reprise_admission_figures, age);
+    MEMBER(reprise_admission_figures, rate);
+    MEMBER(reprise_admission_figures, hits);
+    MEMBER(reprise_admission_figures, generation);
+    MEMBER(reprise_admission_figures, first_sights);
+    MEMBER(reprise_admission_figures, repeats);
+    MEMBER(reprise_admission_figures, refreshes);
+    MEMBER(reprise_admission_figures, young_keys);
+    MEMBER(reprise_admission_figures, old_keys);
+    MEMBER(reprise_admission_figures, young_since);
+    MEMBER(reprise_admission_figures, old_since);
+    MEMBER(reprise_admission_figures, young_fill);
+    MEMBER(reprise_admission_figures, old_fill);
+    MEMBER(reprise_admission_figures, strangers_known);
+    MEMBER(reprise_admission_figures, remembers_for);
+    MEMBER(reprise_admission_figures, memory);
+}
+
+int main(void) {
+    common();
+    admission();
+    return 0;
+}
