@@ -28,7 +28,7 @@ for header in "$prefix"/include/reprise/*.h; do
     cc -std=c99 -Wall -Wextra -Wpedantic -Werror -I"$prefix/include" -fsyntax-only "$work/header.c"
     c++ -std=c++11 -Wall -Wextra -Wpedantic -Werror -I"$prefix/include" -fsyntax-only -x c++ "$work/header.c"
 done
-for example in admission; do
+for example in admission digest; do
     read -ra flags < <(pkg-config --cflags --libs "reprise-$example")
     for from in "$source/tools/example_$example"/*.c; do
         cc -std=c99 -Wall -Wextra -Wpedantic -Werror "$from" "${flags[@]}" -o "$work/by_pkg_config"
@@ -39,6 +39,10 @@ for example in admission; do
         fail "example_$example does not build"
     }
 done
+
+# Of two siblings each holds a half of 2,000 lines.
+seq 2000 | "$work/digest/two_siblings" >"$work/asked" || fail "two_siblings ends with $?"
+grep -q "2000 of 2000 found where they are" "$work/asked" || fail "two_siblings says $(cat "$work/asked")"
 
 # 2,000 lines once: none came before, but for one in a thousand. After a restart each did.
 seq 2000 | "$work/admission/second_sights" "$work/seen" objects=10k >"$work/first"

@@ -1,5 +1,6 @@
 /* Prints what a program that was compiled against the headers in filter/c/reprise relies on: sizes, offsets, numbers. filter_abi.sh compares. */
 #include <reprise/admission.h>
+#include <reprise/digest.h>
 
 #include <stdio.h>
 
@@ -64,8 +65,50 @@ static void admission(void) {
     MEMBER(reprise_admission_figures, memory);
 }
 
+static void digest(void) {
+    NUMBER(REPRISE_COUNTING);
+    NUMBER(REPRISE_STAMPED);
+    NUMBER(REPRISE_MOST_SIBLINGS);
+    STRUCT(reprise_source_options);
+    MEMBER(reprise_source_options, size);
+    MEMBER(reprise_source_options, kind);
+    MEMBER(reprise_source_options, generations);
+    MEMBER(reprise_source_options, keys);
+    MEMBER(reprise_source_options, rate);
+    MEMBER(reprise_source_options, room);
+    MEMBER(reprise_source_options, history);
+    MEMBER(reprise_source_options, reserved);
+    MEMBER(reprise_source_options, seed);
+    STRUCT(reprise_source_figures);
+    MEMBER(reprise_source_figures, size);
+    MEMBER(reprise_source_figures, places);
+    MEMBER(reprise_source_figures, places_on);
+    MEMBER(reprise_source_figures, places_changed);
+    MEMBER(reprise_source_figures, memory);
+    MEMBER(reprise_source_figures, rate);
+    MEMBER(reprise_source_figures, epoch);
+    MEMBER(reprise_source_figures, counter);
+    MEMBER(reprise_source_figures, room);
+    MEMBER(reprise_source_figures, written);
+    MEMBER(reprise_source_figures, generation);
+    STRUCT(reprise_siblings_options);
+    MEMBER(reprise_siblings_options, size);
+    MEMBER(reprise_siblings_options, seed);
+    MEMBER(reprise_siblings_options, most_bytes);
+    MEMBER(reprise_siblings_options, most_rate);
+    STRUCT(reprise_sibling);
+    MEMBER(reprise_sibling, size);
+    MEMBER(reprise_sibling, epoch);
+    MEMBER(reprise_sibling, counter);
+    MEMBER(reprise_sibling, keys);
+    MEMBER(reprise_sibling, places);
+    MEMBER(reprise_sibling, rate);
+}
+
 int main(void) {
     common();
     admission();
+    puts("");
+    digest();
     return 0;
 }

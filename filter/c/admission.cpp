@@ -283,17 +283,6 @@ filter::key_hash hash_of(reprise_key key) noexcept {
     return {.low = key.low, .high = key.high};
 }
 
-int bad_size(reprise_error* error, const char* what, std::size_t size, std::size_t right) noexcept {
-    return face::fail(error,
-                      REPRISE_BAD_SIZE,
-                      0,
-                      "%s->size is %zu: set it by its initialiser (this library's is %zu), and "
-                      "what this library does not know to zero",
-                      what,
-                      size,
-                      right);
-}
-
 const reprise_admission_options defaults = REPRISE_ADMISSION_OPTIONS_INIT;
 
 }  // namespace
@@ -309,7 +298,7 @@ int reprise_admission_parse(reprise_admission_options* options,
         }
         auto known = defaults;
         if (!face::take(options, first_options, known)) {
-            return bad_size(error, "options", options->size, sizeof known);
+            return face::bad_size(error, "options", options->size, sizeof known);
         }
         const auto code = face::parse_words(known, text, error);
         if (code == REPRISE_OK) {
@@ -343,7 +332,7 @@ int reprise_admission_open(const reprise_admission_options* options,
         }
         auto known = defaults;
         if (!face::take(options, first_options, known)) {
-            return bad_size(error, "options", options->size, sizeof known);
+            return face::bad_size(error, "options", options->size, sizeof known);
         }
         if (const auto code = face::judge(known, error); code != REPRISE_OK) {
             return code;

@@ -74,6 +74,21 @@ bool give(const Struct& ours, std::size_t first_release, Struct* to) noexcept {
     return true;
 }
 
+/// REPRISE_BAD_SIZE, and which structure's.
+inline int bad_size(reprise_error* error,
+                    const char* what,
+                    std::size_t size,
+                    std::size_t right) noexcept {
+    return fail(error,
+                REPRISE_BAD_SIZE,
+                0,
+                "%s->size is %zu: set it by its initialiser (this library's is %zu), and what this "
+                "library does not know to zero",
+                what,
+                size,
+                right);
+}
+
 /// `work()`, whatever it throws.
 template <class Work>
 int guarded(reprise_error* error, Work&& work) noexcept {

@@ -1,0 +1,454 @@
+// See reprise/digest.h.
+
+#include "filter/c/face.hpp"
+#include "filter/c/source.hpp"
+#include "filter/digest_wire.hpp"
+#include "filter/sibling_index.hpp"
+
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <mutex>
+#include <optional>
+#include <reprise/digest.h>
+#include <sys/random.h>
+
+namespace filter = reprise::filter;
+namespace face = reprise::filter::c;
+
+namespace {
+
+constexpr std::size_t first_source_options = sizeof(reprise_source_options);
+constexpr std::size_t first_source_figures = sizeof(reprise_source_figures);
+constexpr std::size_t first_siblings_options = sizeof(reprise_siblings_options);
+constexpr std::size_t first_sibling = sizeof(reprise_sibling);
+
+constexpr std::uint64_t most_keys = 1'000'000'000;
+constexpr double least_source_rate = 1e-6;
+constexpr double most_source_rate = 0.2;
+constexpr unsigned most_history = 16;
+
+const reprise_source_options source_defaults = REPRISE_SOURCE_OPTIONS_INIT;
+const reprise_siblings_options siblings_defaults = REPRISE_SIBLINGS_OPTIONS_INIT;
+
+filter::hash_seed seed_of(const unsigned char* bytes) noexcept {
+    filter::hash_seed seed{};
+    std::memcpy(seed.data(), bytes, seed.size());
+    return seed;
+}
+
+filter::key_hash hash_from(reprise_key key) noexcept {
+    return {.low = key.low, .high = key.high};
+}
+
+reprise_key key_of(const filter::hash_secret& secret, const void* text, std::size_t length) {
+    const auto hash = filter::hash_of({static_cast<const char*>(text), length}, secret);
+    return {hash.low, hash.high};
+}
+
+int judge_source(const reprise_source_options& options, reprise_error* error) noexcept {
+    const auto refuse = [&](const char* format, auto value) {
+        return face::fail(error, REPRISE_BAD_OPTION, 0, format, value);
+    };
+    if (options.kind != REPRISE_COUNTING && options.kind != REPRISE_STAMPED) {
+        return refuse("kind is %u: it must be REPRISE_COUNTING or REPRISE_STAMPED", options.kind);
+    }
+    if (options.kind == REPRISE_STAMPED &&
+        (options.generations < 2 ||
+         options.generations > filter::stamped_bloom::most_generations)) {
+        return refuse("generations is %u: it must be 2 to 14", options.generations);
+    }
+    if (options.kind == REPRISE_STAMPED && options.room == 0) {
+        return refuse("room is %u: it must be how many bytes the store keeps", 0U);
+    }
+    if (options.keys < 1 || options.keys > most_keys) {
+        return refuse("keys is %llu: it must be 1 to 1,000,000,000",
+                      static_cast<unsigned long long>(options.keys));
+    }
+    if (!(options.rate >= least_source_rate && options.rate <= most_source_rate)) {
+        return refuse("rate is %g: it must be 0.000001 to 0.2", options.rate);
+    }
+    if (options.history > most_history) {
+        return refuse("history is %u: it must be 0 to 16", options.history);
+    }
+    if (options.reserved != 0) {
+        return refuse("reserved is %u: it must be 0", options.reserved);
+    }
+    if (options.seed == nullptr) {
+        return refuse("seed is %s: it must be the fleet's 32 bytes", "null");
+    }
+    return REPRISE_OK;
+}
+
+}  // namespace
+
+struct reprise_source {
+    filter::hash_secret secret;
+    face::source held;
+};
+
+struct reprise_siblings {
+    filter::hash_secret secret;
+    filter::seed_id seed;
+    std::uint64_t most_bytes;
+    double most_rate;
+    filter::sibling_index index;
+
+    struct known {
+        filter::digest_stamp stamp;
+        std::uint64_t bits;
+        double rate;
+    };
+    mutable std::mutex guard;  // of what follows, and around changes of the index
+    std::array<std::optional<known>, REPRISE_MOST_SIBLINGS> siblings;
+};
+
+struct reprise_siblings_reader {
+    filter::sibling_index::reader asks;
+};
+
+namespace {
+
+std::string name_of(unsigned number) {
+    return "the digest of sibling " + std::to_string(number);
+}
+
+int refuse(reprise_error* error, unsigned number, const boost::system::error_code& why) {
+    const auto code = why == filter::digest_errc::wrong_base ? REPRISE_ASK_WHOLE : REPRISE_REFUSED;
+    return face::fail(
+        error, code, 0, "%s is not used: %s", name_of(number).c_str(), why.message().c_str());
+}
+
+void keep(reprise_siblings& all, unsigned number, const filter::digest& made) {
+    all.siblings[number] = {made.stamp(), made.shape().bits, made.false_positive_rate()};
+}
+
+int take_whole(reprise_siblings& all,
+               unsigned number,
+               std::span<const std::byte> wire,
+               const filter::digest_head& head,
+               reprise_error* error) {
+    if (head.shape.layout != filter::digest_layout::standard) {
+        return refuse(error, number, filter::digest_errc::unknown_layout);
+    }
+    // Before there is memory for it: what the table would take, and the bits while they are read.
+    const filter::bloom_size size{.bits = head.shape.bits, .probes = head.shape.probes};
+    if (all.index.bytes_with(number, size) > all.most_bytes) {
+        return refuse(error, number, filter::digest_errc::over_limit);
+    }
+    auto made = filter::decode_digest(
+        wire, all.seed, {.bytes = all.most_bytes, .false_positive_rate = all.most_rate});
+    if (!made) {
+        return refuse(error, number, made.error());
+    }
+    all.index.put(number, size, made->words());
+    keep(all, number, *made);
+    return REPRISE_OK;
+}
+
+int take_delta(reprise_siblings& all,
+               unsigned number,
+               std::span<const std::byte> wire,
+               reprise_error* error) {
+    const auto& held = all.siblings[number];
+    const auto size = all.index.size_of(number);
+    if (!held || !size) {
+        return refuse(error, number, filter::digest_errc::wrong_base);
+    }
+    // The table is the only place where its bits are kept.
+    const filter::digest_shape shape{
+        .layout = filter::digest_layout::standard, .bits = size->bits, .probes = size->probes};
+    const filter::digest base{shape, all.index.words_of(number), held->stamp};
+    auto made = filter::apply_delta(
+        wire, base, {.bytes = all.most_bytes, .false_positive_rate = all.most_rate});
+    if (!made) {
+        return refuse(error, number, made.error());
+    }
+    if (!all.index.flip(number, *size, filter::flipped_places(base, *made))) {
+        return refuse(error, number, filter::digest_errc::wrong_base);
+    }
+    keep(all, number, *made);
+    return REPRISE_OK;
+}
+
+int take(reprise_siblings& all,
+         unsigned number,
+         std::span<const std::byte> wire,
+         reprise_error* error) {
+    const auto head = filter::read_digest_head(wire);
+    if (!head) {
+        return refuse(error, number, head.error());
+    }
+    const std::scoped_lock lock{all.guard};
+    switch (head->form) {
+    case filter::digest_form::whole: return take_whole(all, number, wire, *head, error);
+    case filter::digest_form::delta: return take_delta(all, number, wire, error);
+    case filter::digest_form::news: break;
+    }
+    return refuse(error, number, filter::digest_errc::is_news);
+}
+
+int open_source(const reprise_source_options& options,
+                reprise_source** source,
+                reprise_error* error) {
+    const bool is_ring = options.kind == REPRISE_STAMPED;
+    const auto keys = is_ring ? filter::stamped_keys(options.keys, options.generations)
+                              : options.keys;
+    std::uint64_t epoch = 0;
+    if (::getrandom(&epoch, sizeof epoch, 0) != static_cast<ssize_t>(sizeof epoch)) {
+        return face::fail(error,
+                          REPRISE_FILE,
+                          errno,
+                          "the system gives no random bytes for an epoch: %s",
+                          std::strerror(errno));
+    }
+    const auto seed = seed_of(options.seed);
+    const auto ring = is_ring ? std::optional{face::source::ring{.generations = options.generations,
+                                                                 .room = options.room}}
+                              : std::nullopt;
+    *source = new reprise_source{.secret = filter::hash_secret::from_seed(seed),
+                                 .held = {filter::digest_size(keys, options.rate),
+                                          ring,
+                                          filter::identify(seed),
+                                          epoch,
+                                          options.history}};
+    return REPRISE_OK;
+}
+
+}  // namespace
+
+extern "C" {
+
+int reprise_source_open(const reprise_source_options* options,
+                        reprise_source** source,
+                        reprise_error* error) {
+    if (source != nullptr) {
+        *source = nullptr;
+    }
+    return face::guarded(error, [&]() -> int {
+        if (options == nullptr || source == nullptr) {
+            return face::fail(
+                error, REPRISE_BAD_ARGUMENT, 0, "options and source must not be null");
+        }
+        auto known = source_defaults;
+        if (!face::take(options, first_source_options, known)) {
+            return face::bad_size(error, "options", options->size, sizeof known);
+        }
+        const auto code = judge_source(known, error);
+        return code == REPRISE_OK ? open_source(known, source, error) : code;
+    });
+}
+
+void reprise_source_close(reprise_source* source) {
+    delete source;
+}
+
+reprise_key reprise_source_key(const reprise_source* source, const void* text, size_t length) {
+    return key_of(source->secret, text, length);
+}
+
+void reprise_source_came(reprise_source* source, reprise_key key, uint64_t bytes) {
+    source->held.came(hash_from(key), bytes);
+}
+
+int reprise_source_left(reprise_source* source, reprise_key key) {
+    return source->held.left(hash_from(key)) ? REPRISE_OK : REPRISE_REFUSED;
+}
+
+int reprise_source_set_room(reprise_source* source, uint64_t room) {
+    return source != nullptr && room > 0 && source->held.set_room(room) ? REPRISE_OK
+                                                                        : REPRISE_BAD_ARGUMENT;
+}
+
+void reprise_source_clear(reprise_source* source) {
+    source->held.clear();
+}
+
+int reprise_source_publish(reprise_source* source, reprise_error* error) {
+    return face::guarded(error, [&]() -> int {
+        if (source == nullptr) {
+            return face::fail(error, REPRISE_BAD_ARGUMENT, 0, "source must not be null");
+        }
+        return source->held.publish() ? REPRISE_OK : REPRISE_UNCHANGED;
+    });
+}
+
+int reprise_source_serve(reprise_source* source,
+                         uint64_t epoch,
+                         uint64_t counter,
+                         reprise_sink sink,
+                         void* context,
+                         reprise_error* error) {
+    return face::guarded(error, [&]() -> int {
+        if (source == nullptr || sink == nullptr) {
+            return face::fail(error, REPRISE_BAD_ARGUMENT, 0, "source and sink must not be null");
+        }
+        const auto wire = source->held.serve({.epoch = epoch, .counter = counter});
+        if (!wire) {
+            return REPRISE_UNCHANGED;
+        }
+        return sink(context, wire->data(), wire->size()) == 0
+                   ? REPRISE_OK
+                   : face::fail(error, REPRISE_STOPPED, 0, "the caller's function stopped");
+    });
+}
+
+int reprise_source_read(reprise_source* source, reprise_source_figures* figures) {
+    return face::guarded(nullptr, [&]() -> int {
+        if (source == nullptr || figures == nullptr) {
+            return REPRISE_BAD_ARGUMENT;
+        }
+        const auto read = source->held.read();
+        reprise_source_figures out{};
+        out.size = sizeof out;
+        out.places = read.size.bits;
+        out.places_on = read.on;
+        out.places_changed = read.changed;
+        out.memory = read.memory;
+        out.rate = read.rate;
+        out.epoch = read.published.epoch;
+        out.counter = read.published.counter;
+        out.room = read.room;
+        out.written = read.written;
+        out.generation = read.generations_begun;
+        return face::give(out, first_source_figures, figures) ? REPRISE_OK : REPRISE_BAD_SIZE;
+    });
+}
+
+int reprise_siblings_open(const reprise_siblings_options* options,
+                          reprise_siblings** siblings,
+                          reprise_error* error) {
+    if (siblings != nullptr) {
+        *siblings = nullptr;
+    }
+    return face::guarded(error, [&]() -> int {
+        if (options == nullptr || siblings == nullptr) {
+            return face::fail(
+                error, REPRISE_BAD_ARGUMENT, 0, "options and siblings must not be null");
+        }
+        auto known = siblings_defaults;
+        if (!face::take(options, first_siblings_options, known)) {
+            return face::bad_size(error, "options", options->size, sizeof known);
+        }
+        if (known.seed == nullptr) {
+            return face::fail(
+                error, REPRISE_BAD_OPTION, 0, "seed is null: it must be the fleet's 32 bytes");
+        }
+        if (!(known.most_rate > 0 && known.most_rate <= 1)) {
+            return face::fail(error,
+                              REPRISE_BAD_OPTION,
+                              0,
+                              "most_rate is %g: it must be above 0, and at most 1",
+                              known.most_rate);
+        }
+        const auto seed = seed_of(known.seed);
+        *siblings = new reprise_siblings{.secret = filter::hash_secret::from_seed(seed),
+                                         .seed = filter::identify(seed),
+                                         .most_bytes = known.most_bytes,
+                                         .most_rate = known.most_rate,
+                                         .index = {},
+                                         .guard = {},
+                                         .siblings = {}};
+        return REPRISE_OK;
+    });
+}
+
+void reprise_siblings_close(reprise_siblings* siblings) {
+    delete siblings;
+}
+
+reprise_key reprise_siblings_key(const reprise_siblings* siblings,
+                                 const void* text,
+                                 size_t length) {
+    return key_of(siblings->secret, text, length);
+}
+
+int reprise_siblings_take(reprise_siblings* siblings,
+                          unsigned number,
+                          const void* bytes,
+                          size_t length,
+                          reprise_error* error) {
+    return face::guarded(error, [&]() -> int {
+        if (siblings == nullptr || (bytes == nullptr && length > 0)) {
+            return face::fail(
+                error, REPRISE_BAD_ARGUMENT, 0, "siblings and bytes must not be null");
+        }
+        if (number >= REPRISE_MOST_SIBLINGS) {
+            return face::fail(
+                error, REPRISE_BAD_ARGUMENT, 0, "number is %u: it must be 0 to 63", number);
+        }
+        return take(*siblings, number, {static_cast<const std::byte*>(bytes), length}, error);
+    });
+}
+
+void reprise_siblings_forget(reprise_siblings* siblings, unsigned number) {
+    if (siblings == nullptr || number >= REPRISE_MOST_SIBLINGS) {
+        return;
+    }
+    (void)face::guarded(nullptr, [&]() -> int {
+        const std::scoped_lock lock{siblings->guard};
+        (void)siblings->index.remove(number);  // or there is no memory for it, and all stays
+        siblings->siblings[number].reset();
+        return REPRISE_OK;
+    });
+}
+
+int reprise_siblings_read(const reprise_siblings* siblings,
+                          unsigned number,
+                          reprise_sibling* sibling) {
+    return face::guarded(nullptr, [&]() -> int {
+        if (siblings == nullptr || sibling == nullptr || number >= REPRISE_MOST_SIBLINGS) {
+            return REPRISE_BAD_ARGUMENT;
+        }
+        reprise_sibling out{};
+        out.size = sizeof out;
+        {
+            const std::scoped_lock lock{siblings->guard};
+            if (const auto& known = siblings->siblings[number]) {
+                out.epoch = known->stamp.generation.epoch;
+                out.counter = known->stamp.generation.counter;
+                out.keys = known->stamp.keys;
+                out.places = known->bits;
+                out.rate = known->rate;
+            }
+        }
+        return face::give(out, first_sibling, sibling) ? REPRISE_OK : REPRISE_BAD_SIZE;
+    });
+}
+
+int reprise_siblings_reader_open(reprise_siblings* siblings,
+                                 reprise_siblings_reader** reader,
+                                 reprise_error* error) {
+    if (reader != nullptr) {
+        *reader = nullptr;
+    }
+    return face::guarded(error, [&]() -> int {
+        if (siblings == nullptr || reader == nullptr) {
+            return face::fail(
+                error, REPRISE_BAD_ARGUMENT, 0, "siblings and reader must not be null");
+        }
+        *reader = new reprise_siblings_reader{
+            .asks = filter::sibling_index::reader{siblings->index}};
+        return REPRISE_OK;
+    });
+}
+
+void reprise_siblings_reader_close(reprise_siblings_reader* reader) {
+    delete reader;
+}
+
+uint64_t reprise_siblings_ask(reprise_siblings_reader* reader, reprise_key key) {
+    return reader->asks.may_hold(hash_from(key));
+}
+
+void reprise_siblings_rest(reprise_siblings_reader* reader) {
+    reader->asks.rest();
+}
+
+const char* reprise_digest_version(void) {
+    return REPRISE_FILTER_VERSION;
+}
+
+}  // extern "C"

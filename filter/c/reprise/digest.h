@@ -1,0 +1,169 @@
+/*
+ * libreprise-digest: what does this cache hold, and which of my siblings may hold that?
+ *
+ * A cache tells its siblings what it holds by a Bloom filter, some 9 bits a key on the wire at 1 % of mistakes, and by what
+ * changed since; each of them asks up to 64 such digests by one look-up before it asks an origin. Caches of Reprise speak
+ * the same bytes (filter/DIGEST_FORMAT.md). How they travel, and who may have them, is the server's business.
+ *
+ *     source: what is held                                   siblings: what others hold
+ *     reprise_source_came(source, key, bytes)    on storing  reprise_siblings_take(siblings, 3, body, length)
+ *     reprise_source_left(source, key)           on erasing  mask = reprise_siblings_ask(reader, key)
+ *     reprise_source_publish(source)             each second
+ *     reprise_source_serve(source, epoch, counter, ...)
+ *
+ * Threads   any number may call whatever takes a handle but close, at once. ask takes no lock, allocates nothing and never
+ *           waits; each thread that asks has a reader of its own. came and left take a short lock, in which nothing is
+ *           allocated. publish, serve and take work through all bits (some ten milliseconds for a million keys): not for an
+ *           event loop.
+ * Errs      towards "holds it": `rate` of the keys that are not held; and what left since the last news. A key that is held
+ *           is in each digest that was published after it came.
+ * Errors    as in reprise/common.h. Nothing aborts, nothing throws through this face. Digests come from strangers: any bytes
+ *           are judged, and cost at most the memory that the options allow.
+ */
+#ifndef REPRISE_DIGEST_H
+#define REPRISE_DIGEST_H
+
+#include <reprise/common.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- What this cache holds ---- */
+
+typedef struct reprise_source reprise_source;
+
+enum reprise_source_kind {
+    /* The store tells of what leaves: reprise_source_left. Each key that came leaves as often as it came. */
+    REPRISE_COUNTING = 1,
+    /* The store is a ring and tells of nothing: it forgets what was written longest ago, and keeps `room` bytes. Nothing
+     * that is held is missing; 1 / (2 generations - 1) of what is named is gone, 3.7 % of 14 generations. */
+    REPRISE_STAMPED = 2
+};
+
+typedef struct reprise_source_options {
+    size_t size;
+    uint32_t kind;        /* reprise_source_kind: REPRISE_COUNTING */
+    uint32_t generations; /* of a stamped source, 2 to 14: 14 */
+    uint64_t keys;        /* that the store keeps, about: 1 to 10^9. More raise the rate. 1,000,000 */
+    double rate;          /* of mistakes, 10^-6 to 0.2: 0.01 */
+    uint64_t room;        /* of a stamped source: bytes that the store keeps; must be set */
+    uint32_t history;     /* published digests to make deltas from, 0 to 16, each a bit a place: 3 */
+    uint32_t reserved;    /* 0 */
+    /* 32 random bytes that keys are hashed under, the same in the whole fleet, which is who can read its digests. Must
+     * be set. */
+    const unsigned char *seed;
+} reprise_source_options;
+#define REPRISE_SOURCE_OPTIONS_INIT \
+    { sizeof(reprise_source_options), REPRISE_COUNTING, 14, 1000000, 0.01, 0, 3, 0, NULL }
+
+typedef struct reprise_source_figures {
+    size_t size; /* in: what there is room for; what lies beyond the library's own is zeroed */
+    uint64_t places;
+    uint64_t places_on;
+    uint64_t places_changed; /* that differ from those last published */
+    uint64_t memory;         /* bytes, of places and bits; digests beside that */
+    double rate;             /* of mistakes, now */
+    uint64_t epoch;          /* of the newest digest; the first is that of the empty source, counter 1 */
+    uint64_t counter;
+    uint64_t room;       /* of a stamped source; else 0 */
+    uint64_t written;    /* bytes in the current generation */
+    uint64_t generation; /* how many began */
+} reprise_source_figures;
+#define REPRISE_SOURCE_FIGURES_INIT { sizeof(reprise_source_figures), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+
+/* An empty source, of an epoch of its own: no reader takes its deltas for those of another. REPRISE_BAD_ARGUMENT, _BAD_SIZE,
+ * _BAD_OPTION, _NO_MEMORY, _FILE (the system has no random bytes). */
+int reprise_source_open(const reprise_source_options *options, reprise_source **source, reprise_error *error);
+void reprise_source_close(reprise_source *source);
+
+/* The key of a text, as every holder of the seed has it. Reprise's own caches take the URL's (proxy/peer/README.md). */
+reprise_key reprise_source_key(const reprise_source *source, const void *text, size_t length);
+
+/* The store has written an object of so many bytes. Those of a counting source are not looked at; a stamped one begins a
+ * generation whenever room / (generations - 1) of them were written. */
+void reprise_source_came(reprise_source *source, reprise_key key, uint64_t bytes);
+/* The store has it no more. REPRISE_REFUSED, and nothing is changed, where it surely never came; or the source is stamped. */
+int reprise_source_left(reprise_source *source, reprise_key key);
+
+/* What a stamped source's store keeps, once that is known better (bytes written between two rounds of the ring). From
+ * the current generation on. REPRISE_BAD_ARGUMENT where it is 0, or the source counts. */
+int reprise_source_set_room(reprise_source *source, uint64_t room);
+/* All is gone: the store was emptied. */
+void reprise_source_clear(reprise_source *source);
+
+/* Makes what is held now the newest digest, where anything changed; REPRISE_UNCHANGED else. REPRISE_NO_MEMORY. */
+int reprise_source_publish(reprise_source *source, reprise_error *error);
+
+/* Gives a reader who has the digest of this epoch and counter (0, 0: none) what makes it the newest: a delta, or the whole
+ * where that is shorter or its own is not remembered. REPRISE_UNCHANGED, and nothing is given, where it has that. In one
+ * piece; the sink may be called while nothing is locked. */
+int reprise_source_serve(reprise_source *source,
+                         uint64_t epoch,
+                         uint64_t counter,
+                         reprise_sink sink,
+                         void *context,
+                         reprise_error *error);
+
+int reprise_source_read(reprise_source *source, reprise_source_figures *figures);
+
+/* ---- What its siblings hold ---- */
+
+typedef struct reprise_siblings reprise_siblings;
+typedef struct reprise_siblings_reader reprise_siblings_reader;
+
+enum { REPRISE_MOST_SIBLINGS = 64 };
+
+typedef struct reprise_siblings_options {
+    size_t size;
+    const unsigned char *seed; /* the fleet's 32 bytes; must be set */
+    uint64_t most_bytes;       /* for all digests together: 1 GiB. 64 of equal size take what they have; one alone 8 times */
+    double most_rate;          /* of mistakes: a digest above that says too little to be asked. 0.2 */
+} reprise_siblings_options;
+#define REPRISE_SIBLINGS_OPTIONS_INIT { sizeof(reprise_siblings_options), NULL, (uint64_t)1 << 30, 0.2 }
+
+typedef struct reprise_sibling {
+    size_t size; /* in: what there is room for; what lies beyond the library's own is zeroed */
+    uint64_t epoch;
+    uint64_t counter; /* 0, and all else too, where the sibling has no digest here */
+    uint64_t keys;    /* that it counts */
+    uint64_t places;
+    double rate; /* of mistakes, as last taken */
+} reprise_sibling;
+#define REPRISE_SIBLING_INIT { sizeof(reprise_sibling), 0, 0, 0, 0, 0 }
+
+int reprise_siblings_open(const reprise_siblings_options *options, reprise_siblings **siblings, reprise_error *error);
+/* Its readers are closed. */
+void reprise_siblings_close(reprise_siblings *siblings);
+
+reprise_key reprise_siblings_key(const reprise_siblings *siblings, const void *text, size_t length);
+
+/* What a sibling has sent, whole or a delta, becomes its digest here. `number` is 0 to 63, and names it from then on.
+ * REPRISE_REFUSED where the bytes can't be used, and why: then its digest is what it was. REPRISE_ASK_WHOLE for a delta to
+ * another digest than that: ask it with epoch 0, counter 0. REPRISE_BAD_ARGUMENT, _NO_MEMORY. */
+int reprise_siblings_take(reprise_siblings *siblings,
+                          unsigned number,
+                          const void *bytes,
+                          size_t length,
+                          reprise_error *error);
+/* It is gone, or has not been heard of for too long: nobody is told of it any more. */
+void reprise_siblings_forget(reprise_siblings *siblings, unsigned number);
+/* Which digest of it is held: what to ask it with. */
+int reprise_siblings_read(const reprise_siblings *siblings, unsigned number, reprise_sibling *sibling);
+
+/* One thread's access. */
+int reprise_siblings_reader_open(reprise_siblings *siblings, reprise_siblings_reader **reader, reprise_error *error);
+void reprise_siblings_reader_close(reprise_siblings_reader *reader);
+/* Which siblings may hold the key: bit n for number n. */
+uint64_t reprise_siblings_ask(reprise_siblings_reader *reader, reprise_key key);
+/* For a thread that may not ask for long: lets go of memory that it would keep. */
+void reprise_siblings_rest(reprise_siblings_reader *reader);
+
+/* "0.1.0": of the library that is loaded. */
+const char *reprise_digest_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

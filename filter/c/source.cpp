@@ -1,0 +1,190 @@
+// See source.hpp.
+
+#include "filter/c/source.hpp"
+
+#include "filter/digest_wire.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+
+namespace reprise::filter::c {
+
+namespace {
+
+using places_variant = std::variant<counting_bloom, stamped_bloom>;
+
+places_variant places_for(bloom_size size, const std::optional<source::ring>& stamped) {
+    if (stamped) {
+        return stamped_bloom{size, stamped->generations};
+    }
+    return counting_bloom{size};
+}
+
+wire_ptr shared(std::vector<std::byte> bytes) {
+    return std::make_shared<const std::vector<std::byte>>(std::move(bytes));
+}
+
+// A generation of a million keys has some 80,000, of 19 places each: swept in a quarter of it. What
+// is left, where objects are larger than was thought, is swept when the next one begins.
+constexpr std::uint64_t swept_a_key = 1'024;
+
+}  // namespace
+
+source::source(bloom_size size,
+               std::optional<ring> stamped,
+               const seed_id& seed,
+               std::uint64_t epoch,
+               std::size_t history)
+    : places_{places_for(size, stamped)},
+      bits_{size},
+      room_{stamped ? stamped->room : 0},
+      stamp_{.seed = seed, .generation = {.epoch = epoch, .counter = 0}, .keys = 0},
+      history_{history} {
+    publish_locked();
+}
+
+std::uint64_t source::each_generation() const noexcept {
+    return std::max<std::uint64_t>(1, room_ / (std::get<stamped_bloom>(places_).generations() - 1));
+}
+
+void source::write(stamped_bloom& into, key_hash key, std::uint64_t bytes) noexcept {
+    const auto turn = [this](std::uint64_t place) { bits_.turn(place); };
+    into.insert(key, turn);
+    into.sweep(swept_a_key, turn);
+    written_ += std::min(bytes, std::numeric_limits<std::uint64_t>::max() - written_);
+    // An object may be larger than a generation; one larger than all of them leaves nothing.
+    for (unsigned begun = 0; written_ >= each_generation() && begun <= into.generations();
+         ++begun) {
+        written_ -= each_generation();
+        into.advance(turn);
+        ++begun_;
+    }
+    written_ = std::min(written_, each_generation() - 1);
+}
+
+void source::came(key_hash key, std::uint64_t bytes) noexcept {
+    const std::scoped_lock lock{changing_};
+    if (auto* const ring = std::get_if<stamped_bloom>(&places_)) {
+        write(*ring, key, bytes);
+        return;
+    }
+    std::get<counting_bloom>(places_).insert(key, [this](auto place) { bits_.turn(place); });
+    ++keys_;
+}
+
+bool source::left(key_hash key) noexcept {
+    const std::scoped_lock lock{changing_};
+    auto* const counting = std::get_if<counting_bloom>(&places_);
+    if (counting == nullptr || !counting->erase(key, [this](auto place) { bits_.turn(place); })) {
+        return false;
+    }
+    keys_ -= keys_ > 0 ? 1 : 0;
+    return true;
+}
+
+bool source::set_room(std::uint64_t room) noexcept {
+    const std::scoped_lock lock{changing_};
+    if (!std::holds_alternative<stamped_bloom>(places_)) {
+        return false;
+    }
+    room_ = room;
+    return true;
+}
+
+void source::clear() noexcept {
+    const std::scoped_lock lock{changing_};
+    for (std::uint64_t word = 0; word < bits_.now().size(); ++word) {
+        for (auto left = bits_.now()[word]; left != 0; left &= left - 1) {
+            bits_.turn(word * 64 + static_cast<unsigned>(std::countr_zero(left)));
+        }
+    }
+    std::visit([](auto& each) { each.clear(); }, places_);
+    keys_ = written_ = 0;
+}
+
+void source::publish_locked() {
+    auto stamp = stamp_;
+    auto bits = [&] {
+        const std::scoped_lock lock{changing_};
+        stamp.keys = keys_;
+        is_owed_ = true;  // until all of it is done, whatever there is no memory for
+        return bits_.publish();
+    }();
+    ++stamp.generation.counter;
+    auto made = std::make_shared<digest>(digest::of(bits, stamp));
+    if (stamp.keys == 0) {
+        stamp.keys = static_cast<std::uint64_t>(made->estimated_keys());
+    }
+    published_.push_front({std::move(made), nullptr, {}});
+    stamp_ = stamp;
+    is_owed_ = false;
+    while (published_.size() > history_ + 1) {
+        published_.pop_back();
+    }
+}
+
+bool source::publish() {
+    const std::scoped_lock publishing{publishing_};
+    {
+        const std::scoped_lock lock{changing_};
+        if (bits_.changed() == 0 && !is_owed_) {
+            return false;
+        }
+    }
+    publish_locked();
+    return true;
+}
+
+wire_ptr source::serve(digest_generation held) {
+    const std::scoped_lock lock{publishing_};
+    auto& newest = published_.front();
+    if (held == stamp_.generation) {
+        return nullptr;
+    }
+    if (!newest.whole) {
+        newest.whole = shared(encode(*newest.made));
+    }
+    const auto known = std::find_if(newest.deltas.begin(), newest.deltas.end(), [&](auto& one) {
+        return one.first == held.counter;
+    });
+    if (held.epoch != stamp_.generation.epoch) {
+        return newest.whole;
+    }
+    if (known != newest.deltas.end()) {
+        return known->second;
+    }
+    const auto base = std::find_if(published_.begin(), published_.end(), [&](auto& one) {
+        return one.made->stamp().generation == held;
+    });
+    if (base == published_.end()) {
+        return newest.whole;
+    }
+    auto delta = encode_delta(*base->made, *newest.made);
+    auto answer = newest.whole;
+    if (delta && delta->size() < newest.whole->size()) {
+        answer = shared(std::move(*delta));
+    }
+    newest.deltas.emplace_back(held.counter, answer);
+    return answer;
+}
+
+source::reading source::read() const {
+    const std::scoped_lock publishing{publishing_};
+    const std::scoped_lock lock{changing_};
+    return std::visit(
+        [&](const auto& each) {
+            return reading{.size = each.size(),
+                           .on = each.bits_on(),
+                           .changed = bits_.changed(),
+                           .memory = each.bytes() + bits_.bytes(),
+                           .rate = each.false_positive_rate(),
+                           .published = stamp_.generation,
+                           .room = room_,
+                           .written = written_,
+                           .generations_begun = begun_};
+        },
+        places_);
+}
+
+}  // namespace reprise::filter::c

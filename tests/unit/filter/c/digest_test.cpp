@@ -1,0 +1,406 @@
+// The library as a server has it: linked by its exported symbols alone. What it sends is read by filter/ too, as Reprise
+// would.
+
+#include "filter/digest_wire.hpp"
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <reprise/digest.h>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace reprise::filter::c::test {
+
+namespace {
+
+constexpr std::array<unsigned char, 32> fleet_seed{1, 2, 3};
+
+struct source_closer {
+    void operator()(reprise_source* one) const { reprise_source_close(one); }
+};
+struct siblings_closer {
+    void operator()(reprise_siblings* one) const { reprise_siblings_close(one); }
+};
+struct reader_closer {
+    void operator()(reprise_siblings_reader* one) const { reprise_siblings_reader_close(one); }
+};
+using source_ptr = std::unique_ptr<reprise_source, source_closer>;
+using siblings_ptr = std::unique_ptr<reprise_siblings, siblings_closer>;
+using reader_ptr = std::unique_ptr<reprise_siblings_reader, reader_closer>;
+
+reprise_source_options counting_options() {
+    reprise_source_options options = REPRISE_SOURCE_OPTIONS_INIT;
+    options.seed = fleet_seed.data();
+    options.keys = 2'000;
+    return options;
+}
+
+reprise_source_options ring_options(std::uint64_t room) {
+    auto options = counting_options();
+    options.kind = REPRISE_STAMPED;
+    options.room = room;
+    return options;
+}
+
+source_ptr source_of(const reprise_source_options& options) {
+    reprise_source* made = nullptr;
+    reprise_error error = REPRISE_ERROR_INIT;
+    REQUIRE_MESSAGE(reprise_source_open(&options, &made, &error) == REPRISE_OK, error.text);
+    return source_ptr{made};
+}
+
+reprise_siblings_options siblings_options() {
+    reprise_siblings_options options = REPRISE_SIBLINGS_OPTIONS_INIT;
+    options.seed = fleet_seed.data();
+    return options;
+}
+
+siblings_ptr siblings_of(const reprise_siblings_options& options) {
+    reprise_siblings* made = nullptr;
+    reprise_error error = REPRISE_ERROR_INIT;
+    REQUIRE_MESSAGE(reprise_siblings_open(&options, &made, &error) == REPRISE_OK, error.text);
+    return siblings_ptr{made};
+}
+
+reader_ptr reader_of(const siblings_ptr& siblings) {
+    reprise_siblings_reader* made = nullptr;
+    REQUIRE(reprise_siblings_reader_open(siblings.get(), &made, nullptr) == REPRISE_OK);
+    return reader_ptr{made};
+}
+
+reprise_key key_of(const source_ptr& source, std::uint64_t i) {
+    const auto text = "http://host/" + std::to_string(i);
+    return reprise_source_key(source.get(), text.data(), text.size());
+}
+
+/// Keys [first, last) came, each with so many bytes.
+void came(const source_ptr& source, std::uint64_t first, std::uint64_t last, std::uint64_t bytes) {
+    for (auto i = first; i < last; ++i) {
+        reprise_source_came(source.get(), key_of(source, i), bytes);
+    }
+}
+
+/// What is sent to who holds this digest; empty where that is the newest.
+std::string served(const source_ptr& source, std::uint64_t epoch = 0, std::uint64_t counter = 0) {
+    std::string wire;
+    const auto append = [](void* context, const void* piece, std::size_t bytes) {
+        static_cast<std::string*>(context)->append(static_cast<const char*>(piece), bytes);
+        return 0;
+    };
+    const auto code = reprise_source_serve(source.get(), epoch, counter, append, &wire, nullptr);
+    CHECK(code == (wire.empty() ? REPRISE_UNCHANGED : REPRISE_OK));
+    return wire;
+}
+
+reprise_sibling read_of(const siblings_ptr& siblings, unsigned number) {
+    reprise_sibling read = REPRISE_SIBLING_INIT;
+    REQUIRE(reprise_siblings_read(siblings.get(), number, &read) == REPRISE_OK);
+    return read;
+}
+
+reprise_source_figures figures_of(const source_ptr& source) {
+    reprise_source_figures read = REPRISE_SOURCE_FIGURES_INIT;
+    REQUIRE(reprise_source_read(source.get(), &read) == REPRISE_OK);
+    return read;
+}
+
+int take(const siblings_ptr& siblings, unsigned number, const std::string& wire) {
+    return reprise_siblings_take(siblings.get(), number, wire.data(), wire.size(), nullptr);
+}
+
+/// One round: the sibling asks for what makes its digest the newest. How many bytes came.
+std::size_t follow(const siblings_ptr& siblings, unsigned number, const source_ptr& source) {
+    const auto held = read_of(siblings, number);
+    const auto wire = served(source, held.epoch, held.counter);
+    if (!wire.empty()) {
+        CHECK(take(siblings, number, wire) == REPRISE_OK);
+    }
+    return wire.size();
+}
+
+std::uint64_t count_named(const reader_ptr& reader,
+                          const source_ptr& source,
+                          unsigned number,
+                          std::uint64_t first,
+                          std::uint64_t last) {
+    std::uint64_t named = 0;
+    for (auto i = first; i < last; ++i) {
+        named += reprise_siblings_ask(reader.get(), key_of(source, i)) >> number & 1;
+    }
+    return named;
+}
+
+}  // namespace
+
+TEST_SUITE("filter/c/digest") {
+    TEST_CASE("what came is named, what left is not, and what changed travels as a delta") {
+        const auto source = source_of(counting_options());
+        const auto siblings = siblings_of(siblings_options());
+        const auto reader = reader_of(siblings);
+        came(source, 0, 2'000, 0);
+        CHECK(figures_of(source).places_changed > 0);
+        REQUIRE(reprise_source_publish(source.get(), nullptr) == REPRISE_OK);
+        CHECK(reprise_source_publish(source.get(), nullptr) == REPRISE_UNCHANGED);
+        const auto whole = follow(siblings, 5, source);
+        CHECK(whole > 2'000);
+        CHECK(follow(siblings, 5, source) == 0);
+        CHECK(count_named(reader, source, 5, 0, 2'000) == 2'000);
+        CHECK(count_named(reader, source, 5, 10'000, 20'000) < 150);
+        CHECK(read_of(siblings, 5).keys == 2'000);
+        for (std::uint64_t i = 0; i < 20; ++i) {
+            CHECK(reprise_source_left(source.get(), key_of(source, i)) == REPRISE_OK);
+        }
+        CHECK(reprise_source_left(source.get(), key_of(source, 99'999)) == REPRISE_REFUSED);
+        came(source, 2'000, 2'020, 0);
+        REQUIRE(reprise_source_publish(source.get(), nullptr) == REPRISE_OK);
+        CHECK(follow(siblings, 5, source) < whole / 5);
+        CHECK(count_named(reader, source, 5, 0, 20) < 5);
+        CHECK(count_named(reader, source, 5, 20, 2'020) == 2'000);
+        reprise_siblings_forget(siblings.get(), 5);
+        CHECK(count_named(reader, source, 5, 20, 2'020) == 0);
+        CHECK(read_of(siblings, 5).counter == 0);
+    }
+
+    TEST_CASE("who is too far behind, or asks another epoch, is sent the whole") {
+        auto options = counting_options();
+        options.history = 2;
+        const auto source = source_of(options), restarted = source_of(options);
+        const auto siblings = siblings_of(siblings_options());
+        const auto epoch = figures_of(source).epoch;
+        for (std::uint64_t i = 0; i < 6; ++i) {
+            came(source, i * 300, (i + 1) * 300, 0);
+            REQUIRE(reprise_source_publish(source.get(), nullptr) == REPRISE_OK);
+        }
+        const auto newest = figures_of(source).counter;
+        const auto whole = served(source);
+        CHECK(served(source, epoch, newest).empty());
+        CHECK(served(source, epoch, newest - 1) != whole);
+        CHECK(served(source, epoch, newest - 3) == whole);
+        CHECK(served(source, epoch, newest + 1) == whole);
+        CHECK(served(source, epoch + 1, newest - 1) == whole);
+        const auto delta = served(source, epoch, newest - 1);
+        CHECK(take(siblings, 0, delta) == REPRISE_ASK_WHOLE);
+        CHECK(take(siblings, 0, served(restarted)) == REPRISE_OK);
+        CHECK(take(siblings, 0, delta) == REPRISE_ASK_WHOLE);
+        CHECK(take(siblings, 0, whole) == REPRISE_OK);
+        CHECK(take(siblings, 0, delta) == REPRISE_ASK_WHOLE);
+        CHECK(read_of(siblings, 0).counter == newest);
+    }
+
+    TEST_CASE("of a ring's objects none is missing, and few are named that are gone") {
+        constexpr std::uint64_t kept = 2'000, bytes = 1'000;
+        auto options = ring_options(kept * bytes);
+        options.rate = 0.0001;
+        const auto source = source_of(options);
+        const auto siblings = siblings_of(siblings_options());
+        const auto reader = reader_of(siblings);
+        std::uint64_t missing = 0, named_gone = 0, looks = 0;
+        for (std::uint64_t i = 0; i < 5 * kept; ++i) {
+            came(source, i, i + 1, bytes);
+            if (i > 2 * kept && i % 97 == 0) {
+                REQUIRE(reprise_source_publish(source.get(), nullptr) == REPRISE_OK);
+                follow(siblings, 0, source);
+                missing += kept - count_named(reader, source, 0, i + 1 - kept, i + 1);
+                named_gone += count_named(reader, source, 0, i + 1 - 2 * kept, i + 1 - kept);
+                ++looks;
+            }
+        }
+        CHECK(missing == 0);
+        const auto share = static_cast<double>(named_gone) / static_cast<double>(looks * kept);
+        CHECK(share == doctest::Approx(1.0 / 26).epsilon(0.3));
+        CHECK(reprise_source_left(source.get(), key_of(source, 1)) == REPRISE_REFUSED);
+
+        // Half the room: what is the older half is over by and by.
+        CHECK(reprise_source_set_room(source.get(), kept * bytes / 2) == REPRISE_OK);
+        came(source, 5 * kept, 7 * kept, bytes);
+        reprise_source_publish(source.get(), nullptr);
+        follow(siblings, 0, source);
+        CHECK(count_named(reader, source, 0, 6 * kept + kept / 2, 7 * kept) == kept / 2);
+        CHECK(count_named(reader, source, 0, 5 * kept, 6 * kept) < kept / 20);
+        // One as large as all of the room leaves nothing.
+        came(source, 0, 1, UINT64_MAX);
+        came(source, 1, 2, 1);
+        reprise_source_publish(source.get(), nullptr);
+        follow(siblings, 0, source);
+        CHECK(count_named(reader, source, 0, 6 * kept, 7 * kept) < kept / 20);
+        CHECK(count_named(reader, source, 0, 1, 2) == 1);
+        reprise_source_clear(source.get());
+        CHECK(figures_of(source).places_on == 0);
+        reprise_source_publish(source.get(), nullptr);
+        follow(siblings, 0, source);
+        CHECK(count_named(reader, source, 0, 1, 2) == 0);
+        CHECK(reprise_source_set_room(source.get(), 0) == REPRISE_BAD_ARGUMENT);
+        CHECK(reprise_source_set_room(source_of(counting_options()).get(), 1) ==
+              REPRISE_BAD_ARGUMENT);
+    }
+
+    TEST_CASE("Reprise reads what it sends, and it what Reprise sends") {
+        const auto source = source_of(counting_options());
+        came(source, 0, 1'000, 0);
+        reprise_source_publish(source.get(), nullptr);
+        const auto wire = served(source);
+        hash_seed seed{};
+        std::memcpy(seed.data(), fleet_seed.data(), seed.size());
+        const auto read = decode_digest(std::as_bytes(std::span{wire}), identify(seed));
+        REQUIRE(read.has_value());
+        const auto secret = hash_secret::from_seed(seed);
+        CHECK(read->may_contain(hash_of("http://host/999", secret)));
+        CHECK(read->stamp().keys == 1'000);
+
+        counting_bloom ours{digest_size(100, 0.01)};
+        ours.insert(hash_of("http://host/7", secret));
+        const auto sent = encode(digest::of(
+            ours, {.seed = identify(seed), .generation = {.epoch = 3, .counter = 4}, .keys = 1}));
+        const auto siblings = siblings_of(siblings_options());
+        CHECK(reprise_siblings_take(siblings.get(), 1, sent.data(), sent.size(), nullptr) ==
+              REPRISE_OK);
+        CHECK(reprise_siblings_ask(reader_of(siblings).get(), key_of(source, 7)) == 2);
+        CHECK(read_of(siblings, 1).epoch == 3);
+    }
+
+    TEST_CASE("bytes that are no digest of the fleet are refused, and change nothing") {
+        const auto source = source_of(counting_options());
+        const auto siblings = siblings_of(siblings_options());
+        const auto reader = reader_of(siblings);
+        came(source, 0, 300, 0);
+        reprise_source_publish(source.get(), nullptr);
+        const auto wire = served(source);
+        REQUIRE(take(siblings, 0, wire) == REPRISE_OK);
+        reprise_error error = REPRISE_ERROR_INIT;
+        const auto refused = [&](const std::string& bytes, const char* why) {
+            const auto code = reprise_siblings_take(
+                siblings.get(), 0, bytes.data(), bytes.size(), &error);
+            CHECK(code == REPRISE_REFUSED);
+            CHECK_MESSAGE(std::strstr(error.text, why) != nullptr, error.text);
+            CHECK(std::strstr(error.text, "sibling 0") != nullptr);
+        };
+        refused("", "cut short");
+        refused(std::string(500, 'x'), "not a digest");
+        refused(wire + "x", "bytes follow");
+        for (std::size_t cut = 0; cut < wire.size(); cut += 7) {
+            CHECK(take(siblings, 0, wire.substr(0, cut)) == REPRISE_REFUSED);
+        }
+        for (std::size_t at = 0; at < wire.size(); at += 3) {
+            auto damaged = wire;
+            damaged[at] ^= 0x10;
+            CHECK(take(siblings, 0, damaged) == REPRISE_REFUSED);
+        }
+        auto stranger = counting_options();
+        const std::array<unsigned char, 32> other{9};
+        stranger.seed = other.data();
+        refused(served(source_of(stranger)), "another secret");
+        auto tight = siblings_options();
+        tight.most_bytes = 100'000;
+        const auto narrow = siblings_of(tight);
+        auto somewhat = counting_options();
+        somewhat.keys = 20'000;
+        CHECK(take(narrow, 0, served(source_of(somewhat))) == REPRISE_REFUSED);
+        CHECK(take(narrow, 0, wire) == REPRISE_OK);
+        // Of many more keys than it was made for: it would name anything.
+        const auto full = source_of(counting_options());
+        came(full, 0, 40'000, 0);
+        reprise_source_publish(full.get(), nullptr);
+        refused(served(full), "saturated");
+        CHECK(count_named(reader, source, 0, 0, 300) == 300);
+        CHECK(reprise_siblings_take(siblings.get(), 64, wire.data(), wire.size(), &error) ==
+              REPRISE_BAD_ARGUMENT);
+        CHECK(reprise_siblings_take(siblings.get(), 0, nullptr, 5, &error) == REPRISE_BAD_ARGUMENT);
+    }
+
+    TEST_CASE("options out of range say what would be right, and sizes which is wrong") {
+        const auto refused = [](auto change, const char* said) {
+            auto options = ring_options(1'000);
+            change(options);
+            reprise_source* made = nullptr;
+            reprise_error error = REPRISE_ERROR_INIT;
+            const auto code = reprise_source_open(&options, &made, &error);
+            CHECK((code == REPRISE_BAD_OPTION || code == REPRISE_BAD_SIZE));
+            CHECK(made == nullptr);
+            CHECK_MESSAGE(std::strstr(error.text, said) != nullptr, error.text);
+        };
+        refused([](auto& o) { o.kind = 3; }, "kind is 3");
+        refused([](auto& o) { o.generations = 15; }, "must be 2 to 14");
+        refused([](auto& o) { o.room = 0; }, "room is 0");
+        refused([](auto& o) { o.keys = 0; }, "keys is 0");
+        refused([](auto& o) { o.keys = UINT64_MAX; }, "1 to 1,000,000,000");
+        refused([](auto& o) { o.rate = 0.5; }, "rate is 0.5");
+        refused([](auto& o) { o.history = 17; }, "history is 17");
+        refused([](auto& o) { o.reserved = 1; }, "reserved is 1");
+        refused([](auto& o) { o.seed = nullptr; }, "seed is null");
+        refused([](auto& o) { o.size = 4; }, "options->size is 4");
+        refused([](auto& o) { o.size = SIZE_MAX; }, "by its initialiser");
+        auto options = siblings_options();
+        reprise_siblings* made = nullptr;
+        options.most_rate = 0;
+        CHECK(reprise_siblings_open(&options, &made, nullptr) == REPRISE_BAD_OPTION);
+        options = siblings_options();
+        options.seed = nullptr;
+        CHECK(reprise_siblings_open(&options, &made, nullptr) == REPRISE_BAD_OPTION);
+        CHECK(reprise_siblings_open(nullptr, &made, nullptr) == REPRISE_BAD_ARGUMENT);
+        reprise_sibling read = REPRISE_SIBLING_INIT;
+        read.size = 1;
+        CHECK(reprise_siblings_read(siblings_of(siblings_options()).get(), 0, &read) ==
+              REPRISE_BAD_SIZE);
+        CHECK(std::string{reprise_digest_version()} == "0.1.0");
+    }
+
+    TEST_CASE("threads store, publish, send, take and ask at once, and nothing held is missed") {
+        const auto source = source_of(counting_options());
+        const auto siblings = siblings_of(siblings_options());
+        came(source, 0, 500, 0);
+        reprise_source_publish(source.get(), nullptr);
+        follow(siblings, 0, source);
+        std::atomic<bool> done{false};
+        std::atomic<std::uint64_t> never_named{0};
+        std::vector<std::thread> threads;
+        threads.emplace_back([&] {
+            for (unsigned round = 0; round < 100; ++round) {
+                came(source, 500, 700, 0);
+                for (std::uint64_t i = 500; i < 700; ++i) {
+                    (void)reprise_source_left(source.get(), key_of(source, i));
+                }
+            }
+            done = true;
+        });
+        threads.emplace_back([&] {
+            while (!done) {
+                (void)reprise_source_publish(source.get(), nullptr);
+                std::string wire;
+                reprise_sibling held = REPRISE_SIBLING_INIT;
+                (void)reprise_siblings_read(siblings.get(), 1, &held);
+                (void)reprise_source_serve(
+                    source.get(),
+                    held.epoch,
+                    held.counter,
+                    [](void* context, const void* piece, std::size_t bytes) {
+                        auto& to = *static_cast<std::string*>(context);
+                        to.append(static_cast<const char*>(piece), bytes);
+                        return 0;
+                    },
+                    &wire,
+                    nullptr);
+                (void)reprise_siblings_take(siblings.get(), 1, wire.data(), wire.size(), nullptr);
+            }
+        });
+        threads.emplace_back([&] {
+            const auto reader = reader_of(siblings);
+            do {
+                never_named += 500 - count_named(reader, source, 0, 0, 500);
+                reprise_siblings_rest(reader.get());
+            } while (!done);
+        });
+        for (auto& each : threads) {
+            each.join();
+        }
+        CHECK(never_named == 0);
+    }
+}
+
+}  // namespace reprise::filter::c::test
