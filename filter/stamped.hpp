@@ -121,6 +121,8 @@ public:
     bool operator==(const stamped_bloom& other) const noexcept;
 
 private:
+    friend struct stamped_state_access;  // encode and decode, in stamped_state.cpp
+
     // Stamps go round 1 to 15; one more than most_generations, for that being swept.
     static constexpr unsigned stamps = 15;
     static constexpr unsigned per_word = 16;
