@@ -79,6 +79,7 @@ static void digest(void) {
     MEMBER(reprise_source_options, history);
     MEMBER(reprise_source_options, reserved);
     MEMBER(reprise_source_options, seed);
+    MEMBER(reprise_source_options, state);
     STRUCT(reprise_source_figures);
     MEMBER(reprise_source_figures, size);
     MEMBER(reprise_source_figures, places);

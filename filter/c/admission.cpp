@@ -13,8 +13,6 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <reprise/admission.h>
@@ -141,13 +139,6 @@ struct no_randomness {
     int system;
 };
 
-/// What is told of a state that was not used; nothing where there is none.
-struct refusal {
-    reprise_code code;
-    int system;
-    std::string why;
-};
-
 filter::hash_seed seed_of(const reprise_admission_options& options) {
     filter::hash_seed seed{};
     if (options.seed != nullptr) {
@@ -161,10 +152,10 @@ filter::hash_seed seed_of(const reprise_admission_options& options) {
 }
 
 /// The state that is there, in `memory`; or why not, and then the memory is as it was.
-std::optional<refusal> read_state(const reprise_admission_options& options,
-                                  sys_seconds now,
-                                  std::span<std::byte> memory,
-                                  std::optional<filter::admission_state>& out) {
+std::optional<face::refusal> read_state(const reprise_admission_options& options,
+                                        sys_seconds now,
+                                        std::span<std::byte> memory,
+                                        std::optional<filter::admission_state>& out) {
     const auto settings = settings_of(options);
     try {
         const auto bytes = face::read_file(options.state, filter::encoded_size(settings) + 1);
@@ -175,27 +166,20 @@ std::optional<refusal> read_state(const reprise_admission_options& options,
         if (!read) {
             std::string why = read.error().message();
             if (read.error() == filter::admission_errc::unknown_version) {
-                const auto kept = std::string{options.state} + ".other-version";
-                why += std::rename(options.state, kept.c_str()) == 0
-                           ? "; it is kept as " + kept
-                           : std::string{"; it can't be renamed"};
+                why += face::put_aside(options.state);
             }
-            return refusal{REPRISE_REFUSED, 0, why};
+            return face::refusal{REPRISE_REFUSED, 0, why};
         }
         if (options.seed != nullptr &&
             std::memcmp(read->seed.data(), options.seed, read->seed.size()) != 0) {
             read->filter.reset();
             std::memset(memory.data(), 0, memory.size());
-            return refusal{REPRISE_REFUSED, 0, "made under another seed"};
+            return face::refusal{REPRISE_REFUSED, 0, "made under another seed"};
         }
         out = std::move(*read);
         return std::nullopt;
     } catch (const face::file_failure& failure) {
-        return refusal{REPRISE_FILE,
-                       failure.system,
-                       failure.system == 0
-                           ? failure.what
-                           : std::string{failure.what} + ": " + std::strerror(failure.system)};
+        return face::refused_by(failure);
     }
 }
 
@@ -215,7 +199,7 @@ int open_judged(const reprise_admission_options& options,
     }
     const auto memory = behind(taken.memory, taken.bytes);
     std::optional<filter::admission_state> found;
-    std::optional<refusal> refused;
+    std::optional<face::refusal> refused;
     if (options.state != nullptr) {
         refused = read_state(options, now, memory, found);
     }
@@ -239,12 +223,7 @@ int open_judged(const reprise_admission_options& options,
     shared.magic.store(region_magic, std::memory_order_release);
     *gate = made.release();
     if (refused) {
-        face::fail(error,
-                   refused->code,
-                   refused->system,
-                   "%.100s: not used, the filter begins empty: %s",
-                   options.state,
-                   refused->why.c_str());
+        face::tell(error, options.state, *refused);
     }
     return REPRISE_OK;
 }
@@ -445,13 +424,7 @@ int reprise_admission_save(const reprise_admission* gate, const char* path, repr
             });
             return REPRISE_OK;
         } catch (const face::file_failure& failure) {
-            return face::fail(error,
-                              REPRISE_FILE,
-                              failure.system,
-                              "%.120s: not saved: %s: %s",
-                              where.c_str(),
-                              failure.what,
-                              std::strerror(failure.system));
+            return face::not_saved(error, where, failure);
         }
     });
 }

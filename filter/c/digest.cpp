@@ -2,6 +2,7 @@
 
 #include "filter/c/face.hpp"
 #include "filter/c/source.hpp"
+#include "filter/c/state_file.hpp"
 #include "filter/digest_wire.hpp"
 #include "filter/sibling_index.hpp"
 
@@ -13,6 +14,7 @@
 #include <mutex>
 #include <optional>
 #include <reprise/digest.h>
+#include <string>
 #include <sys/random.h>
 
 namespace filter = reprise::filter;
@@ -76,6 +78,10 @@ int judge_source(const reprise_source_options& options, reprise_error* error) no
     if (options.reserved != 0) {
         return refuse("reserved is %u: it must be 0", options.reserved);
     }
+    if (options.state != nullptr && options.kind == REPRISE_COUNTING) {
+        return refuse("state is %.100s: a counting source takes none, its store tells it of all",
+                      options.state);
+    }
     if (options.seed == nullptr) {
         return refuse("seed is %s: it must be the fleet's 32 bytes", "null");
     }
@@ -86,6 +92,8 @@ int judge_source(const reprise_source_options& options, reprise_error* error) no
 
 struct reprise_source {
     filter::hash_secret secret;
+    filter::seed_id seed;
+    std::string state;
     face::source held;
 };
 
@@ -190,6 +198,31 @@ int take(reprise_siblings& all,
     return refuse(error, number, filter::digest_errc::is_news);
 }
 
+/// The state that is there; or why not.
+std::optional<face::refusal> read_state(const reprise_source_options& options,
+                                        filter::bloom_size size,
+                                        const filter::seed_id& seed,
+                                        std::optional<filter::stamped_state>& out) {
+    try {
+        const auto bytes = face::read_file(options.state, filter::encoded_stamped_size(size) + 1);
+        if (!bytes) {
+            return std::nullopt;
+        }
+        auto read = filter::decode_stamped(*bytes, size, options.generations, seed);
+        if (!read) {
+            auto why = read.error().message();
+            if (read.error() == filter::stamped_errc::unknown_version) {
+                why += face::put_aside(options.state);
+            }
+            return face::refusal{REPRISE_REFUSED, 0, why};
+        }
+        out = std::move(*read);
+        return std::nullopt;
+    } catch (const face::file_failure& failure) {
+        return face::refused_by(failure);
+    }
+}
+
 int open_source(const reprise_source_options& options,
                 reprise_source** source,
                 reprise_error* error) {
@@ -208,12 +241,21 @@ int open_source(const reprise_source_options& options,
     const auto ring = is_ring ? std::optional{face::source::ring{.generations = options.generations,
                                                                  .room = options.room}}
                               : std::nullopt;
-    *source = new reprise_source{.secret = filter::hash_secret::from_seed(seed),
-                                 .held = {filter::digest_size(keys, options.rate),
-                                          ring,
-                                          filter::identify(seed),
-                                          epoch,
-                                          options.history}};
+    const auto size = filter::digest_size(keys, options.rate);
+    const auto id = filter::identify(seed);
+    std::optional<filter::stamped_state> found;
+    std::optional<face::refusal> refused;
+    if (options.state != nullptr) {
+        refused = read_state(options, size, id, found);
+    }
+    *source = new reprise_source{
+        .secret = filter::hash_secret::from_seed(seed),
+        .seed = id,
+        .state = options.state != nullptr ? options.state : "",
+        .held = {size, ring, id, epoch, options.history, std::move(found)}};
+    if (refused) {
+        face::tell(error, options.state, *refused);
+    }
     return REPRISE_OK;
 }
 
@@ -292,6 +334,32 @@ int reprise_source_serve(reprise_source* source,
         return sink(context, wire->data(), wire->size()) == 0
                    ? REPRISE_OK
                    : face::fail(error, REPRISE_STOPPED, 0, "the caller's function stopped");
+    });
+}
+
+int reprise_source_save(reprise_source* source, const char* path, reprise_error* error) {
+    return face::guarded(error, [&]() -> int {
+        if (source == nullptr || (path == nullptr && source->state.empty())) {
+            return face::fail(error,
+                              REPRISE_BAD_ARGUMENT,
+                              0,
+                              "there must be a path, here or in the options' state");
+        }
+        const auto where = path != nullptr ? std::string{path} : source->state;
+        const auto state = source->held.state();
+        if (!state) {
+            return face::fail(error,
+                              REPRISE_BAD_ARGUMENT,
+                              0,
+                              "a counting source is not saved: its store tells it of all");
+        }
+        const auto wire = filter::encode(*state, source->seed);
+        try {
+            face::write_file(where, [&](const face::piece_sink& sink) { return sink(wire); });
+            return REPRISE_OK;
+        } catch (const face::file_failure& failure) {
+            return face::not_saved(error, where, failure);
+        }
     });
 }
 

@@ -35,12 +35,19 @@ source::source(bloom_size size,
                std::optional<ring> stamped,
                const seed_id& seed,
                std::uint64_t epoch,
-               std::size_t history)
+               std::size_t history,
+               std::optional<stamped_state> before)
     : places_{places_for(size, stamped)},
-      bits_{size},
+      bits_{before ? bit_changes{before->filter.snapshot()} : bit_changes{size}},
       room_{stamped ? stamped->room : 0},
       stamp_{.seed = seed, .generation = {.epoch = epoch, .counter = 0}, .keys = 0},
       history_{history} {
+    if (before) {
+        places_ = std::move(before->filter);
+        room_found_ = before->room;
+        room_ = room_found_ > 0 ? room_found_ : room_;
+        written_ = std::min(before->written, each_generation() - 1);
+    }
     publish_locked();
 }
 
@@ -88,7 +95,7 @@ bool source::set_room(std::uint64_t room) noexcept {
     if (!std::holds_alternative<stamped_bloom>(places_)) {
         return false;
     }
-    room_ = room;
+    room_ = room_found_ = room;
     return true;
 }
 
@@ -167,6 +174,14 @@ wire_ptr source::serve(digest_generation held) {
     }
     newest.deltas.emplace_back(held.counter, answer);
     return answer;
+}
+
+std::optional<stamped_state> source::state() const {
+    const std::scoped_lock lock{changing_};
+    if (const auto* const ring = std::get_if<stamped_bloom>(&places_)) {
+        return stamped_state{*ring, written_, room_found_};
+    }
+    return std::nullopt;
 }
 
 source::reading source::read() const {

@@ -6,6 +6,7 @@
 #include "filter/counting.hpp"
 #include "filter/digest.hpp"
 #include "filter/stamped.hpp"
+#include "filter/stamped_state.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -37,12 +38,14 @@ public:
         std::uint64_t room, written, generations_begun;
     };
 
-    /// Counts, or where there is a ring stamps. @throws std::bad_alloc
+    /// Counts, or where there is a ring stamps, from `before` on. @pre that is of the same size and
+    /// as many generations @throws std::bad_alloc
     source(bloom_size size,
            std::optional<ring> stamped,
            const seed_id& seed,
            std::uint64_t epoch,
-           std::size_t history);
+           std::size_t history,
+           std::optional<stamped_state> before = {});
 
     void came(key_hash key, std::uint64_t bytes) noexcept;
     /// False when it surely never came, or this is no counting source.
@@ -57,6 +60,8 @@ public:
     [[nodiscard]] wire_ptr serve(digest_generation held);
 
     [[nodiscard]] reading read() const;
+    /// A copy of what a ring's source knows; none of a counting one's. @throws std::bad_alloc
+    [[nodiscard]] std::optional<stamped_state> state() const;
 
 private:
     /// A digest, and what was made of it for others, each once.
@@ -75,6 +80,7 @@ private:
     bit_changes bits_;
     std::uint64_t keys_ = 0;  // of a counting source; a ring's are estimated
     std::uint64_t room_ = 0;
+    std::uint64_t room_found_ = 0;  // by set_room
     std::uint64_t written_ = 0;
     std::uint64_t begun_ = 0;
 

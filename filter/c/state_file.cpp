@@ -2,9 +2,13 @@
 
 #include "filter/c/state_file.hpp"
 
+#include "filter/c/face.hpp"
+
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -40,6 +44,39 @@ void sync_folder_of(const std::string& path) noexcept {
 }
 
 }  // namespace
+
+refusal refused_by(const file_failure& failure) {
+    std::string why{failure.what};
+    if (failure.system != 0) {
+        why += std::string{": "} + std::strerror(failure.system);
+    }
+    return {REPRISE_FILE, failure.system, std::move(why)};
+}
+
+std::string put_aside(const std::string& path) {
+    const auto kept = path + ".other-version";
+    return std::rename(path.c_str(), kept.c_str()) == 0 ? "; it is kept as " + kept
+                                                        : "; it can't be renamed";
+}
+
+void tell(reprise_error* error, const char* path, const refusal& refused) noexcept {
+    fail(error,
+         refused.code,
+         refused.system,
+         "%.100s: not used, the filter begins empty: %s",
+         path,
+         refused.why.c_str());
+}
+
+int not_saved(reprise_error* error, const std::string& path, const file_failure& failure) noexcept {
+    return fail(error,
+                REPRISE_FILE,
+                failure.system,
+                "%.120s: not saved: %s: %s",
+                path.c_str(),
+                failure.what,
+                std::strerror(failure.system));
+}
 
 std::optional<std::vector<std::byte>> read_file(const std::string& path, std::uint64_t most) {
     const open_file file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};

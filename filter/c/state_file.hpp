@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <reprise/common.h>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,6 +17,22 @@ struct file_failure {
     int system = 0;         ///< errno; 0 where `what` says all
     const char* what = "";  ///< what was being done
 };
+
+/// Why a state that is there is not used.
+struct refusal {
+    reprise_code code;
+    int system;
+    std::string why;
+};
+[[nodiscard]] refusal refused_by(const file_failure& failure);
+/// What another version of the format wrote is kept as PATH.other-version; says so.
+[[nodiscard]] std::string put_aside(const std::string& path);
+/// What an open that began empty has to say.
+void tell(reprise_error* error, const char* path, const refusal& refused) noexcept;
+/// What a save that failed has to say, and its code.
+[[nodiscard]] int not_saved(reprise_error* error,
+                            const std::string& path,
+                            const file_failure& failure) noexcept;
 
 /// The file's bytes, at most `most` of them; none when there is no such file. A pipe or a device is
 /// refused, not waited for. @throws file_failure, std::bad_alloc

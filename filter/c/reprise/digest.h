@@ -53,9 +53,12 @@ typedef struct reprise_source_options {
     /* 32 random bytes that keys are hashed under, the same in the whole fleet, which is who can read its digests. Must
      * be set. */
     const unsigned char *seed;
+    /* Of a stamped source: a file that open reads, and save writes; mode 0600. Nothing else remembers what a ring holds. A
+     * counting source takes none: its store tells of all that it holds when it starts. None (null): nothing is kept. */
+    const char *state;
 } reprise_source_options;
 #define REPRISE_SOURCE_OPTIONS_INIT \
-    { sizeof(reprise_source_options), REPRISE_COUNTING, 14, 1000000, 0.01, 0, 3, 0, NULL }
+    { sizeof(reprise_source_options), REPRISE_COUNTING, 14, 1000000, 0.01, 0, 3, 0, NULL, NULL }
 
 typedef struct reprise_source_figures {
     size_t size; /* in: what there is room for; what lies beyond the library's own is zeroed */
@@ -72,8 +75,10 @@ typedef struct reprise_source_figures {
 } reprise_source_figures;
 #define REPRISE_SOURCE_FIGURES_INIT { sizeof(reprise_source_figures), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
-/* An empty source, of an epoch of its own: no reader takes its deltas for those of another. REPRISE_BAD_ARGUMENT, _BAD_SIZE,
- * _BAD_OPTION, _NO_MEMORY, _FILE (the system has no random bytes). */
+/* A source, of an epoch of its own: no reader takes its deltas for those of another. It is empty, or what its state says; where
+ * a state is there and can't be used, the function returns REPRISE_OK all the same, the source is empty, and `error` says why
+ * (REPRISE_REFUSED, REPRISE_FILE): log it. What another version of the format wrote is kept as STATE.other-version.
+ * REPRISE_BAD_ARGUMENT, _BAD_SIZE, _BAD_OPTION, _NO_MEMORY, _FILE (the system has no random bytes): *source is null then. */
 int reprise_source_open(const reprise_source_options *options, reprise_source **source, reprise_error *error);
 void reprise_source_close(reprise_source *source);
 
@@ -87,7 +92,8 @@ void reprise_source_came(reprise_source *source, reprise_key key, uint64_t bytes
 int reprise_source_left(reprise_source *source, reprise_key key);
 
 /* What a stamped source's store keeps, once that is known better (bytes written between two rounds of the ring). From
- * the current generation on. REPRISE_BAD_ARGUMENT where it is 0, or the source counts. */
+ * the current generation on; it is saved, and goes before the option from then on. REPRISE_BAD_ARGUMENT where it is 0, or the
+ * source counts. */
 int reprise_source_set_room(reprise_source *source, uint64_t room);
 /* All is gone: the store was emptied. */
 void reprise_source_clear(reprise_source *source);
@@ -104,6 +110,11 @@ int reprise_source_serve(reprise_source *source,
                          reprise_sink sink,
                          void *context,
                          reprise_error *error);
+
+/* Writes the state to `path`, or where that is null to the option's, as reprise_admission_save does; the lock is held while the
+ * places are copied. Save when the server ends, and now and then: what was written since is not named after a restart.
+ * REPRISE_BAD_ARGUMENT where there is no path, or the source counts; REPRISE_FILE, _NO_MEMORY. */
+int reprise_source_save(reprise_source *source, const char *path, reprise_error *error);
 
 int reprise_source_read(reprise_source *source, reprise_source_figures *figures);
 

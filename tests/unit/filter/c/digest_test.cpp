@@ -2,6 +2,7 @@
 // would.
 
 #include "filter/digest_wire.hpp"
+#include "tests/support/temp_dir.hpp"
 
 #include <doctest/doctest.h>
 
@@ -239,6 +240,63 @@ TEST_SUITE("filter/c/digest") {
         CHECK(reprise_source_set_room(source.get(), 0) == REPRISE_BAD_ARGUMENT);
         CHECK(reprise_source_set_room(source_of(counting_options()).get(), 1) ==
               REPRISE_BAD_ARGUMENT);
+    }
+
+    TEST_CASE("what a ring holds is known after a restart, and goes when it would have") {
+        const tests::temp_dir folder;
+        const auto path = folder.file("ring");
+        auto options = ring_options(1'300'000);
+        options.state = path.c_str();
+        {
+            const auto source = source_of(options);
+            CHECK(reprise_source_set_room(source.get(), 2'600'000) == REPRISE_OK);
+            came(source, 0, 1'300, 1'000);
+            REQUIRE(reprise_source_save(source.get(), nullptr, nullptr) == REPRISE_OK);
+        }
+        const auto source = source_of(options);
+        const auto siblings = siblings_of(siblings_options());
+        const auto reader = reader_of(siblings);
+        CHECK(follow(siblings, 0, source) > 1'000);  // the first digest is of it already
+        CHECK(count_named(reader, source, 0, 0, 1'300) == 1'300);
+        CHECK(figures_of(source).room == 2'600'000);
+        came(source, 5'000, 5'000 + 1'299, 1'000);
+        reprise_source_publish(source.get(), nullptr);
+        follow(siblings, 0, source);
+        CHECK(count_named(reader, source, 0, 0, 1'300) == 1'300);
+        came(source, 7'000, 7'000 + 3'000, 1'000);
+        reprise_source_publish(source.get(), nullptr);
+        follow(siblings, 0, source);
+        CHECK(count_named(reader, source, 0, 0, 1'300) < 100);
+
+        const auto refused = [&](const reprise_source_options& with, const char* why) {
+            reprise_source* made = nullptr;
+            reprise_error error = REPRISE_ERROR_INIT;
+            CHECK(reprise_source_open(&with, &made, &error) == REPRISE_OK);
+            REQUIRE(made != nullptr);
+            const source_ptr empty{made};
+            CHECK(error.code == REPRISE_REFUSED);
+            CHECK_MESSAGE(std::strstr(error.text, why) != nullptr, error.text);
+            CHECK(figures_of(empty).places_on == 0);
+        };
+        auto larger = options;
+        larger.keys = 3'000;
+        refused(larger, "made for other keys");
+        const std::array<unsigned char, 32> other{9};
+        auto stranger = options;
+        stranger.seed = other.data();
+        refused(stranger, "another seed");
+        folder.write("ring", "damaged");
+        refused(options, "cut short");
+        reprise_error error = REPRISE_ERROR_INIT;
+        auto counting = counting_options();
+        const auto without = source_of(counting);
+        CHECK(reprise_source_save(without.get(), path.c_str(), &error) == REPRISE_BAD_ARGUMENT);
+        CHECK(reprise_source_save(source.get(), folder.file("none/x").c_str(), &error) ==
+              REPRISE_FILE);
+        CHECK_MESSAGE(std::strstr(error.text, "none/x: not saved") != nullptr, error.text);
+        counting.state = path.c_str();
+        reprise_source* made = nullptr;
+        CHECK(reprise_source_open(&counting, &made, &error) == REPRISE_BAD_OPTION);
     }
 
     TEST_CASE("Reprise reads what it sends, and it what Reprise sends") {
