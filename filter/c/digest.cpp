@@ -11,11 +11,13 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <reprise/digest.h>
 #include <string>
 #include <sys/random.h>
+#include <utility>
 
 namespace filter = reprise::filter;
 namespace face = reprise::filter::c;
@@ -97,7 +99,10 @@ struct reprise_source {
     face::source held;
 };
 
-struct reprise_siblings {
+namespace {
+
+/// Of the siblings and of each of their readers, whichever goes last.
+struct sibling_digests {
     filter::hash_secret secret;
     filter::seed_id seed;
     std::uint64_t most_bytes;
@@ -113,7 +118,14 @@ struct reprise_siblings {
     std::array<std::optional<known>, REPRISE_MOST_SIBLINGS> siblings;
 };
 
+}  // namespace
+
+struct reprise_siblings {
+    std::shared_ptr<sibling_digests> all;
+};
+
 struct reprise_siblings_reader {
+    std::shared_ptr<sibling_digests> of;  // outlives what follows
     filter::sibling_index::reader asks;
 };
 
@@ -129,11 +141,11 @@ int refuse(reprise_error* error, unsigned number, const boost::system::error_cod
         error, code, 0, "%s is not used: %s", name_of(number).c_str(), why.message().c_str());
 }
 
-void keep(reprise_siblings& all, unsigned number, const filter::digest& made) {
+void keep(sibling_digests& all, unsigned number, const filter::digest& made) {
     all.siblings[number] = {made.stamp(), made.shape().bits, made.false_positive_rate()};
 }
 
-int take_whole(reprise_siblings& all,
+int take_whole(sibling_digests& all,
                unsigned number,
                std::span<const std::byte> wire,
                const filter::digest_head& head,
@@ -156,7 +168,7 @@ int take_whole(reprise_siblings& all,
     return REPRISE_OK;
 }
 
-int take_delta(reprise_siblings& all,
+int take_delta(sibling_digests& all,
                unsigned number,
                std::span<const std::byte> wire,
                reprise_error* error) {
@@ -181,7 +193,7 @@ int take_delta(reprise_siblings& all,
     return REPRISE_OK;
 }
 
-int take(reprise_siblings& all,
+int take(sibling_digests& all,
          unsigned number,
          std::span<const std::byte> wire,
          reprise_error* error) {
@@ -412,13 +424,15 @@ int reprise_siblings_open(const reprise_siblings_options* options,
                               known.most_rate);
         }
         const auto seed = seed_of(known.seed);
-        *siblings = new reprise_siblings{.secret = filter::hash_secret::from_seed(seed),
-                                         .seed = filter::identify(seed),
-                                         .most_bytes = known.most_bytes,
-                                         .most_rate = known.most_rate,
-                                         .index = {},
-                                         .guard = {},
-                                         .siblings = {}};
+        auto all = std::shared_ptr<sibling_digests>{
+            new sibling_digests{.secret = filter::hash_secret::from_seed(seed),
+                                .seed = filter::identify(seed),
+                                .most_bytes = known.most_bytes,
+                                .most_rate = known.most_rate,
+                                .index = {},
+                                .guard = {},
+                                .siblings = {}}};
+        *siblings = new reprise_siblings{std::move(all)};
         return REPRISE_OK;
     });
 }
@@ -430,7 +444,7 @@ void reprise_siblings_close(reprise_siblings* siblings) {
 reprise_key reprise_siblings_key(const reprise_siblings* siblings,
                                  const void* text,
                                  size_t length) {
-    return key_of(siblings->secret, text, length);
+    return key_of(siblings->all->secret, text, length);
 }
 
 int reprise_siblings_take(reprise_siblings* siblings,
@@ -447,7 +461,7 @@ int reprise_siblings_take(reprise_siblings* siblings,
             return face::fail(
                 error, REPRISE_BAD_ARGUMENT, 0, "number is %u: it must be 0 to 63", number);
         }
-        return take(*siblings, number, {static_cast<const std::byte*>(bytes), length}, error);
+        return take(*siblings->all, number, {static_cast<const std::byte*>(bytes), length}, error);
     });
 }
 
@@ -456,9 +470,10 @@ void reprise_siblings_forget(reprise_siblings* siblings, unsigned number) {
         return;
     }
     (void)face::guarded(nullptr, [&]() -> int {
-        const std::scoped_lock lock{siblings->guard};
-        (void)siblings->index.remove(number);  // or there is no memory for it, and all stays
-        siblings->siblings[number].reset();
+        auto& all = *siblings->all;
+        const std::scoped_lock lock{all.guard};
+        (void)all.index.remove(number);  // or there is no memory for it, and all stays
+        all.siblings[number].reset();
         return REPRISE_OK;
     });
 }
@@ -473,8 +488,9 @@ int reprise_siblings_read(const reprise_siblings* siblings,
         reprise_sibling out{};
         out.size = sizeof out;
         {
-            const std::scoped_lock lock{siblings->guard};
-            if (const auto& known = siblings->siblings[number]) {
+            const auto& all = *siblings->all;
+            const std::scoped_lock lock{all.guard};
+            if (const auto& known = all.siblings[number]) {
                 out.epoch = known->stamp.generation.epoch;
                 out.counter = known->stamp.generation.counter;
                 out.keys = known->stamp.keys;
@@ -498,7 +514,7 @@ int reprise_siblings_reader_open(reprise_siblings* siblings,
                 error, REPRISE_BAD_ARGUMENT, 0, "siblings and reader must not be null");
         }
         *reader = new reprise_siblings_reader{
-            .asks = filter::sibling_index::reader{siblings->index}};
+            .of = siblings->all, .asks = filter::sibling_index::reader{siblings->all->index}};
         return REPRISE_OK;
     });
 }

@@ -126,6 +126,10 @@ void source::publish_locked() {
     published_.push_front({std::move(made), nullptr, {}});
     stamp_ = stamp;
     is_owed_ = false;
+    {
+        const std::scoped_lock lock{changing_};
+        newest_ = stamp.generation;
+    }
     while (published_.size() > history_ + 1) {
         published_.pop_back();
     }
@@ -185,7 +189,6 @@ std::optional<stamped_state> source::state() const {
 }
 
 source::reading source::read() const {
-    const std::scoped_lock publishing{publishing_};
     const std::scoped_lock lock{changing_};
     return std::visit(
         [&](const auto& each) {
@@ -194,7 +197,7 @@ source::reading source::read() const {
                            .changed = bits_.changed(),
                            .memory = each.bytes() + bits_.bytes(),
                            .rate = each.false_positive_rate(),
-                           .published = stamp_.generation,
+                           .published = newest_,
                            .room = room_,
                            .written = written_,
                            .generations_begun = begun_};

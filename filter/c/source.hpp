@@ -83,8 +83,9 @@ private:
     std::uint64_t room_found_ = 0;  // by set_room
     std::uint64_t written_ = 0;
     std::uint64_t begun_ = 0;
+    digest_generation newest_;  // of those published
 
-    mutable std::mutex publishing_;  // taken before the other one; guards these
+    std::mutex publishing_;  // taken before the other one; guards these
     std::deque<publication> published_;
     digest_stamp stamp_;
     std::size_t history_;

@@ -112,7 +112,8 @@ int reprise_admission_open(const reprise_admission_options *options,
                            reprise_error *error);
 
 /* The filter that another process has opened in this memory, at whatever address it is mapped here: `memory` is where
- * memory_take's was, `bytes` what there is. Closing it gives nothing back. REPRISE_REFUSED where no open filter lies there,
+ * memory_take's was, `bytes` what there is. Memory that outlived a reload is to be attached first, and opened where that is
+ * refused: open begins anew in it. Closing what was attached gives nothing back. REPRISE_REFUSED where no open filter lies there,
  * or one of another release; save needs a path then. */
 int reprise_admission_attach(void *memory, size_t bytes, reprise_admission **gate, reprise_error *error);
 

@@ -12,9 +12,11 @@
  *     reprise_source_serve(source, epoch, counter, ...)
  *
  * Threads   any number may call whatever takes a handle but close, at once. ask takes no lock, allocates nothing and never
- *           waits; each thread that asks has a reader of its own. came and left take a short lock, in which nothing is
- *           allocated. publish, serve and take work through all bits (some ten milliseconds for a million keys): not for an
- *           event loop.
+ *           waits; each thread that asks has a reader of its own. came, left and reprise_source_read take a lock in which
+ *           nothing is allocated; the longest that it is held is for publish to copy the bits, and for a ring to sweep what is left of
+ *           its oldest generation: a millisecond for a million keys. publish, serve, save and take work through all bits
+ *           (some ten milliseconds for a million keys), each but save one at a time: not for an event loop.
+ * Fork      a child closes none of its parent's handles, and uses none: another thread may have held their locks.
  * Errs      towards "holds it": `rate` of the keys that are not held; and what left since the last news. A key that is held
  *           is in each digest that was published after it came.
  * Errors    as in reprise/common.h. Nothing aborts, nothing throws through this face. Digests come from strangers: any bytes
@@ -144,7 +146,7 @@ typedef struct reprise_sibling {
 #define REPRISE_SIBLING_INIT { sizeof(reprise_sibling), 0, 0, 0, 0, 0 }
 
 int reprise_siblings_open(const reprise_siblings_options *options, reprise_siblings **siblings, reprise_error *error);
-/* Its readers are closed. */
+/* Readers may be closed before or after. */
 void reprise_siblings_close(reprise_siblings *siblings);
 
 reprise_key reprise_siblings_key(const reprise_siblings *siblings, const void *text, size_t length);

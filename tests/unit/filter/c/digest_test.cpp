@@ -372,6 +372,18 @@ TEST_SUITE("filter/c/digest") {
         CHECK(reprise_siblings_take(siblings.get(), 0, nullptr, 5, &error) == REPRISE_BAD_ARGUMENT);
     }
 
+    TEST_CASE("readers and siblings are closed in any order") {
+        const auto source = source_of(counting_options());
+        came(source, 0, 1, 0);
+        reprise_source_publish(source.get(), nullptr);
+        auto siblings = siblings_of(siblings_options());
+        follow(siblings, 3, source);
+        const auto reader = reader_of(siblings);
+        { const auto other = reader_of(siblings); }
+        siblings.reset();
+        CHECK(reprise_siblings_ask(reader.get(), key_of(source, 0)) == 8);
+    }
+
     TEST_CASE("options out of range say what would be right, and sizes which is wrong") {
         const auto refused = [](auto change, const char* said) {
             auto options = ring_options(1'000);
