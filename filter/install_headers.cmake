@@ -2,6 +2,9 @@
 # <reprise/filter/x.hpp>.
 file(REMOVE_RECURSE "${made}")
 file(GLOB headers "${from}/*.hpp")
+if(NOT squid)
+  list(FILTER headers EXCLUDE REGEX "/squid_[a-z]+\\.hpp$")
+endif()
 foreach(header IN LISTS headers)
   get_filename_component(name "${header}" NAME)
   file(READ "${header}" text)
