@@ -143,12 +143,16 @@ awaitable<trouble> body_reader::read_more(progress& so_far) {
     auto waited = into_.abandoned() ? ended::gone : ended::keep;
     if (into_.producer_must_pause() || outruns_disk()) {
         waited = co_await wait_for_room();
+        at_.note_heard();
     }
     if (waited != ended::keep) {
         co_return at_.cut_short("every client has left");
     }
-    if (!at_.from.sibling) {
-        at_.patience.expire_after(order_.now_settings->options.timeouts.origin_body);
+    const auto most_silence = order_.now_settings->options.timeouts.origin_body;
+    if (at_.from.waits_too) {
+        at_.patience.expire_after(std::min<steady_time::duration>(most_silence, at_.doubt_after()));
+    } else if (!at_.from.sibling) {
+        at_.patience.expire_after(most_silence);
     } else if (!at_.patience.armed()) {
         at_.patience.guard_rate(sibling_rate,
                                 std::max(sibling_patience, at_.from.sibling->timeout));
@@ -179,10 +183,16 @@ awaitable<trouble> body_reader::read_more(progress& so_far) {
         keeping_.keep_up();
     }
     if (got > 0) {
-        if (at_.from.sibling) {
+        if (at_.from.sibling && !at_.from.waits_too) {
             at_.patience.progress(got);
         }
         co_return std::nullopt;
+    }
+    if (at_.from.waits_too && at_.patience.expired() && !into_.abandoned()) {
+        const bool lives = co_await at_.far_end_lives(most_silence);
+        if (lives) {
+            co_return std::nullopt;
+        }
     }
     so_far.over = so_far.kind == body_kind::until_close && error == asio::error::eof;
     if (so_far.over) {

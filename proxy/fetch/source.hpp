@@ -28,6 +28,12 @@ struct source {
     /// it is at work; none: it is another source.
     std::optional<steady_time> home_by;
 
+    /// A peer that may itself be waiting for what it passes on: the URL's home, or a sibling whose own
+    /// fetch was joined. That it is silent may be its origin's doing, so it is asked whether it lives
+    /// (upstream::far_end_lives). Null: who is silent is at fault.
+    std::shared_ptr<const peer::known_peer> waits_too;
+    unsigned waits_too_slot = 0;
+
     /// Where it breaks off another source may go on: what readers have of it is remembered.
     [[nodiscard]] bool may_be_replaced() const noexcept {
         return sibling != nullptr || home_by.has_value();

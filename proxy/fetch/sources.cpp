@@ -2,6 +2,7 @@
 
 #include "proxy/base/log.hpp"
 #include "proxy/cache/recency.hpp"
+#include "proxy/http/cache_status.hpp"
 #include "proxy/http/error_page.hpp"
 #include "proxy/http/forwarding.hpp"
 #include "proxy/net/known_refusal.hpp"
@@ -60,6 +61,7 @@ void sources::find_peers() {
     parent_at_ = 0;
     home_.reset();
     here_.home_by.reset();
+    here_.waits_too.reset();
     if (!w_.peers || !(o.may_ask_siblings || o.may_go_home || o.may_use_parents()) ||
         !may_leave_to_peers()) {
         return;
@@ -98,6 +100,8 @@ bool sources::find_home() {
         return false;
     }
     here_.home_by = now + order_.now_settings->options.peering.budget;
+    here_.waits_too = book_->siblings[home_->slot];
+    here_.waits_too_slot = home_->slot;
     w_.counts.handed_to_homes.add();
     return true;
 }
@@ -171,6 +175,8 @@ void sources::adopt_sibling() {
     here_.came.turn = won->turn;
     here_.sibling = std::move(won->from);
     here_.sibling_slot = won->slot;
+    here_.waits_too = http::was_collapsed(here_.came.head.fields) ? here_.sibling : nullptr;
+    here_.waits_too_slot = won->slot;
     here_.sibling_took = won->took;
     here_.sibling_bytes = won->bytes - (here_.lease.buffer().size() - here_.came.head.bytes);
 }
@@ -320,6 +326,7 @@ void sources::pass_home_by() {
     w_.counts.homes_failed.add();
     home_.reset();
     here_.home_by.reset();
+    here_.waits_too.reset();
 }
 
 void sources::note_parent_answered() {

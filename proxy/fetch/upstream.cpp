@@ -2,9 +2,12 @@
 
 #include "proxy/http/forwarding.hpp"
 #include "proxy/net/io.hpp"
+#include "proxy/peer/bounded_get.hpp"
+#include "proxy/peer/sibling_exchange.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 
+#include <algorithm>
 #include <utility>
 
 // Every read asks first who has ended it; what ended it is told by no_head() and cut_short().
@@ -33,6 +36,44 @@ std::vector<http::field>& spare_lines() {
     return one;
 }
 constexpr std::size_t most_spare_lines = 64;
+
+/// A pause of an origin is no reason to doubt whoever waits for it.
+constexpr std::chrono::milliseconds least_doubt{1000};
+
+// OPTIONS * is of whoever hears it (RFC 9110 9.3.7): whatever a proxy says to it comes from its own loop.
+awaitable<bool> answers(thread::worker& w, std::shared_ptr<const peer::known_peer> one) {
+    constexpr std::uint64_t most_of_page = 64u << 10;
+    const auto until = steady_now() + one->timeout;
+    net::origin_address to{one->host, one->port, true, one->https};
+    to.lane = static_cast<std::uint8_t>(peer::exchange_lane::pulse);
+    const peer::followed as{
+        .name = one->name, .host = one->host, .port = one->port, .https = one->https};
+    const auto host = as.authority();
+    net::origin_lease lease;
+    net::deadline patience{w.timer, [&lease] {
+                               if (lease) {
+                                   error_code ignored;
+                                   lease.socket().close(ignored);
+                               }
+                           }};
+    for (const bool fresh_only : {false, true}) {
+        auto leased = co_await w.origins.acquire(to, fresh_only, until);
+        if (!leased) {
+            co_return false;
+        }
+        lease = std::move(*leased);
+        patience.expire_at(until);
+        const bool reused = lease.reused();
+        auto wire = "OPTIONS * HTTP/1.1\r\nHost: " + host + "\r\nMax-Forwards: 0\r\n\r\n";
+        const auto got = co_await peer::bounded_get(lease, patience, std::move(wire), most_of_page);
+        patience.clear();
+        lease.close();
+        if (!got.silent || !reused) {
+            co_return got.status != 0;
+        }
+    }
+    co_return false;
+}
 }  // namespace
 
 upstream::~upstream() {
@@ -161,6 +202,26 @@ void upstream::run_out_of_patience() {
     }
 }
 
+steady_time::duration upstream::doubt_after() const {
+    return std::max(least_doubt, from.waits_too->timeout);
+}
+
+awaitable<bool> upstream::far_end_lives(steady_time::duration most) {
+    const auto one = from.waits_too;
+    if (!w_.peers || steady_now() - heard_ >= most) {
+        co_return false;
+    }
+    auto& pulse = w_.peers->pulses[from.waits_too_slot];
+    const auto known = pulse.look(steady_now(), doubt_after());
+    if (known != peer::pulse::word::ask) {
+        co_return known == peer::pulse::word::lives;
+    }
+    peer::pulse::question asked{pulse};
+    const bool lives = co_await answers(w_, one);
+    asked.ended(lives, steady_now());
+    co_return lives;
+}
+
 awaitable<std::size_t> upstream::read_into(char* at, std::size_t room, error_code& error) {
     if (watch_.stalled() || patience.expired() || into_.abandoned() || is_overtaken() ||
         (body_ && body_->broken_by_client())) {
@@ -170,6 +231,9 @@ awaitable<std::size_t> upstream::read_into(char* at, std::size_t room, error_cod
     const auto into = asio::buffer(at, room);
     const auto [failed, got] = co_await from.lease.socket().async_read_some(into, use_tuple);
     w_.counts.bytes_from_origins.add(got);
+    if (got > 0 && from.waits_too) {
+        note_heard();
+    }
     error = failed;
     co_return got;
 }
@@ -189,8 +253,9 @@ trouble upstream::pass_interim(unsigned count) {
         // Once: it could else say so again and again.
         const auto& options = order_->now_settings->options;
         if (count == 1) {
-            patience.expire_after(options.timeouts.origin_connect + options.timeouts.origin_head +
-                                  options.peering.budget);
+            head_by_ = steady_now() + options.timeouts.origin_connect +
+                       options.timeouts.origin_head + options.peering.budget;
+            wait_for_home();
         }
         return std::nullopt;
     }
@@ -202,6 +267,11 @@ trouble upstream::pass_interim(unsigned count) {
     return std::nullopt;
 }
 
+// It is at work: until it is doubted, or has had as long as an origin.
+void upstream::wait_for_home() {
+    patience.expire_at(std::min(*head_by_, steady_now() + doubt_after()));
+}
+
 awaitable<head_end> upstream::read_head() {
     using kind = head_end::kind;
     auto& buffer = from.lease.buffer();
@@ -210,6 +280,7 @@ awaitable<head_end> upstream::read_head() {
     unsigned interim = 0;
     std::size_t resume = 0;
     from.any_byte = false;
+    head_by_.reset();
     for (;;) {
         if (!buffer.empty()) {
             from.any_byte = true;
@@ -244,6 +315,13 @@ awaitable<head_end> upstream::read_head() {
         const auto space = buffer.prepare(read_size);
         error_code error;
         const auto got = co_await read_into(space.data(), space.size(), error);
+        if (got == 0 && head_by_ && patience.expired() && steady_now() < *head_by_) {
+            const bool lives = co_await far_end_lives(steady_time::duration::max());
+            if (lives) {
+                wait_for_home();
+                continue;
+            }
+        }
         if (got == 0) {
             co_return no_head();
         }

@@ -69,7 +69,10 @@ public:
 
     [[nodiscard]] bool is_overtaken() const noexcept { return rivals && rivals->has_answer(); }
     /// The connection in `from` is read from now on.
-    void begin_reading() { control->reading = &from.lease.socket(); }
+    void begin_reading() {
+        control->reading = &from.lease.socket();
+        note_heard();
+    }
     /// Sends a head, and begins to send the body behind it. What the kernel does not take now is
     /// left for send(). That it can't be written is no failure yet: an origin may have answered and
     /// closed, and reading tells.
@@ -79,6 +82,13 @@ public:
     [[nodiscard]] awaitable<head_end> read_head();
     /// Reads once. Nothing, with an error: it ended, or one of those above ended it.
     [[nodiscard]] awaitable<std::size_t> read_into(char* at, std::size_t room, error_code& error);
+    /// A peer that waits as we do is doubted after so long a silence.
+    [[nodiscard]] steady_time::duration doubt_after() const;
+    /// Behind one: whether it lives. It is asked, in its timeout, unless another has just asked it
+    /// (peer/pulse.hpp). False as well where it has sent nothing for `most`. @pre from.waits_too
+    [[nodiscard]] awaitable<bool> far_end_lives(steady_time::duration most);
+    /// What was not read was not waited for: from here on silence counts.
+    void note_heard() noexcept { heard_ = steady_now(); }
     /// Nothing more of a body comes: why. `detail` where nobody ended it.
     [[nodiscard]] failure cut_short(std::string detail) const;
 
@@ -104,6 +114,7 @@ private:
     [[nodiscard]] trouble pass_interim(unsigned count);
     void begin_upload();
     void await_head_anew();
+    void wait_for_home();
     void run_out_of_patience();
     [[nodiscard]] bool may_have_rest() const noexcept;
 
@@ -114,6 +125,9 @@ private:
     upload_watch watch_;
     bool upload_started_ = false;
     bool awaits_head_ = false;  // patience is for the response's head
+    steady_time heard_{};       // something of the far end, at last
+    std::optional<steady_time>
+        head_by_;  // a home has said that it is at work, and has so long in all
 };
 
 }  // namespace reprise::proxy::fetch

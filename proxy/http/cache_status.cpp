@@ -1,6 +1,7 @@
 #include "proxy/http/cache_status.hpp"
 
 #include "proxy/http/characters.hpp"
+#include "proxy/http/structured_fields.hpp"
 
 #include <algorithm>
 #include <array>
@@ -88,6 +89,35 @@ void append_cache_status(std::string& out, std::string_view name, const cache_st
         out.append("; detail=");
         append_text(out, status.detail);
     }
+}
+
+bool was_collapsed(field_list fields) noexcept {
+    std::string_view last;
+    for (const auto& line : fields) {
+        if (iequals(line.name, "Cache-Status")) {
+            for_each_member(line.value, [&last](std::string_view member) {
+                last = member;
+                return true;
+            });
+        }
+    }
+    // Behind the cache's name, a token or a string.
+    std::size_t at = 0;
+    for (bool quoted = false; at < last.size() && (quoted || last[at] != ';'); ++at) {
+        if (last[at] == '"') {
+            quoted = !quoted;
+        } else if (quoted && last[at] == '\\') {
+            ++at;
+        }
+    }
+    bool collapsed = false;
+    parameter_reader reader{last.substr(std::min(at, last.size()))};
+    while (const auto one = reader.next()) {
+        if (one->key == "collapsed") {
+            collapsed = one->value.kind == sf_kind::boolean && one->value.number == 1;
+        }
+    }
+    return collapsed && !reader.failed();
 }
 
 }  // namespace reprise::proxy::http

@@ -27,7 +27,7 @@ struct got_response {
     std::vector<std::byte> body{};
 };
 
-/// Sends `request`, a GET's head, and reads the answer; gives the connection back if it may serve
+/// Sends `request`, a head whose answer is framed as a GET's is, and reads the answer; gives the connection back if it may serve
 /// again. 1xx responses are passed over. @pre `patience` closes the lease's socket when it expires,
 /// and is armed; both outlive the call
 /// @param most  bytes of body; a longer one is too_large as soon as it says so, or has come

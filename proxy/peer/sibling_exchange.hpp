@@ -9,13 +9,14 @@
 namespace reprise::proxy::peer {
 
 /// Connections of their own in the pool, so that nothing waits for what is asked for another reason:
-/// what takes no longer than an object, either kind of news, the fleet's figures.
+/// what takes no longer than an object, each kind of news, the fleet's figures, whether it lives.
 enum class exchange_lane : std::uint8_t {
     short_question,
     digest_news,
     seen_news,
     members_news,
-    figures
+    figures,
+    pulse
 };
 
 /// Threads   the loop's of `timer`.

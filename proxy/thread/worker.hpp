@@ -28,10 +28,12 @@
 #include "proxy/net/refusals.hpp"
 #include "proxy/net/resolver.hpp"
 #include "proxy/peer/peering.hpp"
+#include "proxy/peer/pulse.hpp"
 #include "proxy/thread/client_connection.hpp"
 #include "proxy/thread/other_process.hpp"
 #include "proxy/thread/settings.hpp"
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -134,6 +136,7 @@ struct worker_peers {
     peer::sibling_table::reader siblings;
     peer::seen_elsewhere::reader seen;
     peer::peering::book_ptr book = std::make_shared<peer::peer_book>();  ///< never null
+    std::array<peer::pulse, peer::most_slots> pulses;                                  ///< of siblings, by slots
 };
 
 /// Everything one thread owns.

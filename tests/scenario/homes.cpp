@@ -276,6 +276,52 @@ TEST_SUITE("scenario/homes") {
         CHECK(f.failed(0) == 1);
     }
 
+    TEST_CASE("a home that stops after its word, or in the middle of a body, is not waited for") {
+        const std::string body(300'000, 'b');
+        const auto whole = ok("Cache-Control: max-age=600\r\nETag: \"1\"\r\n", body);
+        for (const bool in_body : {false, true}) {
+            CAPTURE(in_body);
+            auto settings = home_settings();
+            settings["peering"]["budget"] = "2s";
+            homes f{2, settings};
+            const auto path = f.path_of(1, 0);
+            std::atomic<bool> stopped{false};
+            f.origin.on(path, [&](origin_request&, origin_connection& connection) {
+                if (!stopped) {
+                    if (in_body) {
+                        connection.send(std::string_view{whole}.substr(0, whole.size() / 2));
+                    }
+                    while (!stopped && connection.pause(std::chrono::milliseconds{20})) {
+                    }
+                    return connection.close();
+                }
+                connection.send(whole);
+            });
+            auto client = f[0].connect(absolute_request("GET", f.origin.url(path)));
+            REQUIRE(eventually([&] { return f.origin.count(path) == 1; }));
+            response got;
+            if (in_body) {
+                got = client.read_head();
+                client.read_body(got, 50'000);
+            } else {
+                // Its word is out before it asks the origin.
+                REQUIRE(f.failed(0) == 0);
+            }
+            f[1].signal(SIGSTOP);
+            REQUIRE(eventually([&] { return has_stopped(f[1].pid()); }));
+            stopped = true;
+            if (in_body) {
+                client.read_body(got, body.size());
+            } else {
+                got = client.read();
+            }
+            CHECK(got.status == 200);
+            CHECK((got.body == body));
+            CHECK(f.failed(0) == 1);
+            f[1].signal(SIGCONT);
+        }
+    }
+
     TEST_CASE("a home that breaks off in the middle of a body is replaced behind it") {
         homes f{2};
         const auto path = f.path_of(1, 0);

@@ -5,6 +5,7 @@
 #include "tests/scenario/liar.hpp"
 #include "tests/support/temp_dir.hpp"
 
+#include <atomic>
 #include <functional>
 
 TEST_SUITE("scenario/under_way") {
@@ -60,12 +61,13 @@ TEST_SUITE("scenario/under_way") {
         gate& rest = f.origin.make_gate();
         const std::string url = f.origin.url("/a");
 
-        explicit told(const json& settings = seldom_settings()) {
+        explicit told(const json& settings = seldom_settings(),
+                      const std::string& timeout = "30s") {  // it may wait for the test's gate
             f.add(settings);
             f.add(seldom_settings());
             auto& [node, its] = f.nodes.at(1);
             auto known = seldom_peer("n0", f[0].port());
-            known["timeout"] = "30s";  // it may wait for the test's gate
+            known["timeout"] = timeout;
             its["peers"] = json::array({known});
             node.reload(its);
             REQUIRE(f.is_by_news(1, "n0"));
@@ -258,6 +260,50 @@ TEST_SUITE("scenario/under_way") {
             }));
             // By news, where it was gone for as long as the disk took.
             CHECK(eventually([&] { return f.claims(1, at.url) && f.told(1, "n0") == 1; }));
+        }
+    }
+
+    TEST_CASE("a sibling whose origin pauses is waited for, as long as it lives") {
+        for (const bool stops : {false, true}) {
+            CAPTURE(stops);
+            told at{seldom_settings(), "2s"};
+            auto& f = at.f;
+            std::atomic<bool> all_at_once{false};
+            f.origin.on("/a", [&](origin_request& request, origin_connection& to) {
+                if (all_at_once) {
+                    to.send(ok("Cache-Control: max-age=600\r\n", body));
+                    return;
+                }
+                at.in_two(body, [](origin_connection& on) {
+                    on.send(body.substr(body.size() / 2));
+                })(request, to);
+            });
+            auto one = at.first();
+            auto got = one.read_head();
+            CHECK(got.status == 200);
+            REQUIRE(eventually([&] { return f.claims(1, at.url); }));
+            client other{f[1].port()};
+            other.send(absolute_request("GET", at.url));
+            auto lent = other.read_head();
+            other.read_body(lent, body.size() / 2);
+            all_at_once = true;
+            if (stops) {
+                f[0].signal(SIGSTOP);
+                other.read_body(lent, body.size());
+                CHECK(f.origin.count("/a") == 2);
+                f[0].signal(SIGCONT);
+                at.rest.open();
+            } else {
+                // Longer than it would be waited for if it were at fault.
+                CHECK_FALSE(eventually([&] { return f.origin.count("/a") > 1; },
+                                       std::chrono::milliseconds{5000}));
+                at.rest.open();
+                other.read_body(lent, body.size());
+                CHECK(f.origin.count("/a") == 1);
+            }
+            CHECK(lent.body == body);
+            one.read_body(got, body.size());
+            CHECK(got.body == body);
         }
     }
 

@@ -4,6 +4,7 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace reprise::proxy::http {
 
@@ -18,6 +19,30 @@ std::string written(const cache_status& status, std::string_view name = "reprise
 }
 
 TEST_SUITE("http/cache_status") {
+    TEST_CASE("whether the last cache on the way shares a fetch is read of its own member") {
+        const auto says = [](std::vector<std::string> values) {
+            std::vector<field> lines;
+            for (const auto& value : values) {
+                lines.push_back({.name = "cache-status", .value = value});
+            }
+            return was_collapsed(lines);
+        };
+        CHECK(says({"reprise; fwd=uri-miss; fwd-status=200; collapsed"}));
+        CHECK(says({"reprise; collapsed; detail=\"a;b, c\""}));
+        CHECK(says({"other; hit", "\"a;b, \\\"c\"; collapsed=?1"}));
+        CHECK(says({"other; hit, reprise; collapsed"}));
+        CHECK_FALSE(says({}));
+        CHECK_FALSE(says({""}));
+        CHECK_FALSE(says({"reprise; hit; ttl=3"}));
+        CHECK_FALSE(says({"reprise; collapsed", "other; hit"}));
+        CHECK_FALSE(says({"reprise; collapsed, other; hit"}));
+        CHECK_FALSE(says({"reprise; collapsed=?0"}));
+        CHECK_FALSE(says({"reprise; collapsed=1"}));
+        CHECK_FALSE(says({"reprise; collapsed; ="}));
+        CHECK_FALSE(says({"\"reprise; collapsed"}));
+        CHECK_FALSE(says({"\"reprise\\"}));
+    }
+
     TEST_CASE("a hit says how long it stays fresh") {
         cache_status status;
         status.hit = true;
