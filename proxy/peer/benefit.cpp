@@ -86,9 +86,12 @@ bool benefit::may_ask(steady_time now, bool after_others) noexcept {
         return true;
     }
     const std::chrono::nanoseconds last{last_asked_.load(relaxed)};
-    if (!after_others && now.time_since_epoch() - last >= retry_after) {
+    const std::chrono::nanoseconds pause{retry_pause_.load(relaxed)};
+    if (!after_others && now.time_since_epoch() - last >= pause) {
         // One of several requests that come together asks.
         last_asked_.store(now.time_since_epoch().count(), relaxed);
+        retry_pause_.store(std::min<std::chrono::nanoseconds>(2 * pause, retry_after).count(),
+                           relaxed);
         return true;
     }
     held_back_.fetch_add(1, relaxed);
@@ -109,6 +112,7 @@ void benefit::ended(asking_end how,
     const auto gained_us = hit ? static_cast<double>(gives.time.count()) - took_us : -took_us;
     const auto worth_us = hit ? gained_us + static_cast<double>(gives.beside.count()) : gained_us;
     add(gained_us >= 0 ? saved_ms_ : lost_ms_, std::abs(gained_us) / 1000);
+    note_silence(how == asking_end::timed_out || how == asking_end::failed);
     mean(true_rate_, hit ? 1 : 0, first);
     mean(worth_us_, worth_us, first);
     if (hit) {
@@ -125,6 +129,20 @@ void benefit::ended(asking_end how,
     } else if (worth_us_.load(relaxed) < 0 && answers_.load(relaxed) >= least_answers) {
         distance_.store(std::min(distance + 1, longest_distance), relaxed);
     }
+}
+
+void benefit::note_silence(bool silent) noexcept {
+    if (silent == silent_.exchange(silent, relaxed)) {
+        return;
+    }
+    if (silent) {
+        distance_before_.store(distance_.load(relaxed), relaxed);
+    } else {
+        distance_.store(std::min(distance_before_.load(relaxed), distance_.load(relaxed)), relaxed);
+        worth_us_.store(std::max(worth_us_.load(relaxed), 0.0), relaxed);
+    }
+    const std::chrono::nanoseconds pause = silent ? first_retry : retry_after;
+    retry_pause_.store(pause.count(), relaxed);
 }
 
 double benefit::cost() const noexcept {
@@ -175,6 +193,9 @@ void benefit::forget() noexcept {
     true_rate_.store(1, relaxed);
     answers_.store(0, relaxed);
     distance_.store(0, relaxed);
+    distance_before_.store(0, relaxed);
+    silent_.store(false, relaxed);
+    retry_pause_.store(std::chrono::nanoseconds{retry_after}.count(), relaxed);
     last_asked_.store(0, relaxed);
 }
 

@@ -8,6 +8,10 @@
 // one in 256; but at least once per retry_after, so that one that has recovered is found to have.
 // Each good answer then brings it one step back.
 //
+// Silence says nothing of what a sibling is worth once it is heard again: one that was stopped, started
+// anew or cut off for a moment is what it was. So it is tried after a second, then two, four, up to
+// retry_after, and its first answer takes back what its silence had made of it, all at once.
+//
 // Threads   any number: relaxed atomics, and a lost race loses one answer's weight.
 
 #include "proxy/base/clock.hpp"
@@ -89,9 +93,12 @@ public:
     void forget() noexcept;
 
     static constexpr std::chrono::seconds retry_after{10};
-    static constexpr unsigned longest_distance = 8;  ///< one in 2^8
+    static constexpr std::chrono::seconds first_retry{1};  ///< of one that has fallen silent
+    static constexpr unsigned longest_distance = 8;        ///< one in 2^8
 
 private:
+    void note_silence(bool silent) noexcept;
+
     std::atomic<std::uint64_t> offered_{0}, named_{0}, bytes_{0}, lost_bytes_{0}, held_back_{0},
         chances_{0};
     std::array<std::atomic<std::uint64_t>, asking_ends> ended_{};
@@ -99,6 +106,9 @@ private:
     std::atomic<double> saved_ms_{0}, lost_ms_{0}, round_trip_us_{0}, true_rate_{1}, worth_us_{0};
     std::atomic<std::uint32_t> answers_{0};
     std::atomic<unsigned> distance_{0};
+    std::atomic<unsigned> distance_before_{0};  // it fell silent
+    std::atomic<bool> silent_{false};
+    std::atomic<std::int64_t> retry_pause_{std::chrono::nanoseconds{retry_after}.count()};
     std::atomic<std::int64_t> last_asked_{0};  // steady, nanoseconds
 };
 

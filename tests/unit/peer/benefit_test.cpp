@@ -65,6 +65,54 @@ TEST_SUITE("peer/benefit") {
         CHECK(asked_of(b, 1, now + 11s) == 1);
     }
 
+    TEST_CASE("one that was silent for a moment is as it was at its first answer") {
+        for (const auto how : {asking_end::timed_out, asking_end::failed}) {
+            benefit b;
+            for (unsigned i = 0; i < 100; ++i) {
+                b.ended(asking_end::true_hit, 2ms, {50ms}, 100, start);
+            }
+            for (unsigned i = 0; i < 50; ++i) {
+                b.ended(how, 100ms, {50ms}, 0, start);
+            }
+            CHECK(b.figures().one_in == 256);
+            b.ended(asking_end::true_hit, 2ms, {50ms}, 100, start);
+            CHECK(b.figures().one_in == 1);
+            CHECK(b.figures().worth_ms >= 0);
+        }
+    }
+
+    TEST_CASE("what it was not worth before it fell silent it is not worth behind that") {
+        benefit b;
+        for (unsigned i = 0; i < 13; ++i) {
+            b.ended(asking_end::false_hit, 2ms, {50ms}, 0, start);
+        }
+        const auto before = b.figures().one_in;
+        CHECK(before > 16);
+        for (unsigned i = 0; i < 50; ++i) {
+            b.ended(asking_end::timed_out, 100ms, {50ms}, 0, start);
+        }
+        CHECK(b.figures().one_in == 256);
+        b.ended(asking_end::false_hit, 2ms, {50ms}, 0, start);
+        CHECK(b.figures().one_in >= before);
+        CHECK(b.figures().one_in <= 2 * before);
+    }
+
+    TEST_CASE("one that is silent is tried after a second, two, four, up to ten, and not sooner") {
+        benefit b;
+        for (unsigned i = 0; i < 50; ++i) {
+            b.ended(asking_end::timed_out, 100ms, {50ms}, 0, start);
+        }
+        (void)b.may_ask(start);  // the one in 256
+        auto now = start;
+        for (const auto pause : {1000ms, 2000ms, 4000ms, 8000ms, 10'000ms, 10'000ms}) {
+            CAPTURE(pause.count());
+            CHECK(asked_of(b, 30, now + pause - 1ms) == 0);
+            now += pause;
+            CHECK(asked_of(b, 5, now) == 1);
+            b.ended(asking_end::timed_out, 100ms, {50ms}, 0, now);
+        }
+    }
+
     TEST_CASE("one that gives again is asked again") {
         benefit b;
         for (unsigned i = 0; i < 20; ++i) {
