@@ -136,7 +136,7 @@ struct worker_peers {
     peer::sibling_table::reader siblings;
     peer::seen_elsewhere::reader seen;
     peer::peering::book_ptr book = std::make_shared<peer::peer_book>();  ///< never null
-    std::array<peer::pulse, peer::most_slots> pulses;                                  ///< of siblings, by slots
+    std::array<peer::pulse, peer::most_slots> pulses;                    ///< of siblings, by slots
 };
 
 /// Everything one thread owns.
