@@ -309,6 +309,7 @@ TEST_SUITE("scenario/https") {
             CHECK(eventually([&] { return proxy.stats()["disk"]["objects"] == 1; }));
         }
         const proxy_process proxy{settings};
+        REQUIRE(eventually([&] { return proxy.stats()["disk"]["state"] == "ready"; }));
         CHECK(is_hit(proxy.get(url("/a"))));
         CHECK(origin.count("/a") == 1);
     }
