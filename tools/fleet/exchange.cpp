@@ -1,5 +1,6 @@
 #include "tools/fleet/exchange.hpp"
 
+#include "config/options.hpp"
 #include "proxy/http/message_head.hpp"
 #include "proxy/net/address.hpp"
 #include "proxy/peer/digest_fetch.hpp"
@@ -51,13 +52,22 @@ exchange::exchange(const exchange_plan& plan,
                    std::vector<const shared_rule*> rules)
     : plan_{plan},
       nodes_{nodes},
+      where_{nodes, plan.sites},
+      digests_{nodes + (plan.by_gateways ? plan.sites : 0)},
       secret_{secret},
       random_{plan.seed},
       touched_(nodes),
       generations_(nodes),
-      next_tick_(nodes, never),
-      told_(nodes),
-      told_at_(nodes, milliseconds{0}) {
+      next_tick_(digests_, never),
+      told_(digests_),
+      told_at_(digests_, milliseconds{0}) {
+    if (plan_.sites > 1 && plan_.views != 0 && plan_.views < nodes) {
+        throw std::invalid_argument{"nodes that are in sites share no view"};
+    }
+    if (plan_.by_gateways &&
+        (plan_.seen || plan_.how == delivery::push || plan_.how == delivery::instant)) {
+        throw std::invalid_argument{"gateways are followed by pulls or news, and tell no sights"};
+    }
     if (plan_.how != delivery::news) {
         plan_.source.news = milliseconds{0};
     }
@@ -71,17 +81,25 @@ exchange::exchange(const exchange_plan& plan,
     follow.stale_after = std::chrono::hours{24 * 365};
     follow.seed = secret.id();
     follow.news = plan_.source.news;
+    follow.site_nodes = plan_.by_gateways ? config::most_site_nodes : plan_.source.site_nodes;
     follow.key_of = [&secret](std::uint64_t name) { return key_of(name, secret); };
     auto count = plan_.views;
     if (count == 0) {
-        count = nodes <= views_of_their_own ? nodes : 1;
+        count = nodes <= views_of_their_own || plan_.sites > 1 ? nodes : 1;
     }
     for (node_number i = 0; i < std::min(count, nodes); ++i) {
-        views_.push_back(
-            std::make_unique<view>(nodes, follow, plan_.seen, random_(), steady(milliseconds{0})));
+        views_.push_back(std::make_unique<view>(
+            digests_, follow, plan_.seen, random_(), steady(milliseconds{0})));
     }
     for (node_number node = 0; node < nodes; ++node) {
         names_.push_back(name_of_node(node));
+    }
+    for (auto digest = nodes; digest < digests_; ++digest) {
+        members_.push_back(std::make_unique<members_source>(
+            secret.id(),
+            plan_.source.publish_after,
+            draw,
+            news_plan{.every = plan_.source.news, .key_of = follow.key_of}));
     }
     for (node_number node = 0; node < nodes; ++node) {
         sources_.push_back(std::make_unique<digest_source>(plan_.source, secret, draw));
@@ -106,7 +124,7 @@ exchange::exchange(const exchange_plan& plan,
         return;
     }
     for (node_number reader = 0; reader < views_.size(); ++reader) {
-        for (node_number node = 0; node < nodes; ++node) {
+        for (digest_number node = 0; node < digests_; ++node) {
             for (const bool seen : {false, true}) {
                 const bool pulls = seen ? plan_.seen : plan_.how == delivery::pull;
                 if (readers(reader, node) != 0 && pulls) {
@@ -118,10 +136,37 @@ exchange::exchange(const exchange_plan& plan,
     }
 }
 
-std::uint64_t exchange::readers(node_number of_view, node_number of) const noexcept {
+std::uint64_t exchange::readers(node_number of_view, digest_number of) const noexcept {
+    if (plan_.by_gateways) {
+        return where_.follows(of_view, of) ? 1 : 0;
+    }
     const auto views = static_cast<node_number>(views_.size());
     const auto in_view = nodes_ / views + (of_view < nodes_ % views ? 1 : 0);
     return in_view - (of % views == of_view ? 1 : 0);
+}
+
+const publication& exchange::published_of(digest_number digest) const {
+    return where_.is_of_members(digest) ? members_[digest - nodes_]->digests()
+                                        : sources_[digest]->digests();
+}
+
+news_shelf* exchange::news_of(digest_number digest) {
+    return where_.is_of_members(digest) ? members_[digest - nodes_]->news()
+                                        : sources_[digest]->news();
+}
+
+steady_time exchange::due_at(digest_number digest) const {
+    return where_.is_of_members(digest) ? members_[digest - nodes_]->due_at()
+                                        : sources_[digest]->due_at();
+}
+
+// A look of its keeper's at a source, which makes what is wished for.
+void exchange::keep(digest_number digest) {
+    if (where_.is_of_members(digest)) {
+        members_[digest - nodes_]->tick(steady(now_), wall(now_));
+    } else {
+        sources_[digest]->tick(steady(now_), wall(now_));
+    }
 }
 
 void exchange::stored(node_number node, const filter::key_hash& key) {
@@ -141,9 +186,13 @@ void exchange::left(node_number node, const filter::key_hash& key) {
 }
 
 // Ticks a source as the keeper of a proxy would, and plans the next tick that could publish.
-void exchange::tick(node_number node) {
-    auto& source = *sources_[node];
-    source.tick(steady(now_), wall(now_));
+void exchange::tick(digest_number node) {
+    if (where_.is_of_members(node)) {
+        tick_members(node);
+        return;
+    }
+    keep(node);
+    const auto& source = *sources_[node];
     const auto figures = source.figures();
     if (figures.generations != generations_[node]) {
         counted_.published += figures.generations - generations_[node];
@@ -173,20 +222,35 @@ void exchange::tick(node_number node) {
     }
 }
 
+// By pulls the next one is when it publishes next, which is every publish_after.
+void exchange::tick_members(digest_number digest) {
+    keep(digest);
+    if (plan_.how == delivery::news) {
+        tell(digest);
+        return;
+    }
+    const milliseconds every = plan_.source.publish_after;
+    const auto at = (now_ / every + 1) * every;
+    if (next_tick_[digest] != at) {
+        next_tick_[digest] = at;
+        queue_.push({at, due::kind::source, digest, 0});
+    }
+}
+
 // What a source's keeper does when a step has ended: all who wait are answered, and ask again.
-void exchange::tell(node_number node) {
-    auto& source = *sources_[node];
-    const auto newest = source.news()->newest();
+void exchange::tell(digest_number node) {
+    const auto newest = news_of(node)->newest();
     if (newest != told_[node]) {
         told_[node] = newest;
         deliver(node, false);
         told_at_[node] = now_;
     }
-    if (source.due_at() == steady_time::max()) {
+    const auto due = due_at(node);
+    if (due == steady_time::max()) {
         next_tick_[node] = never;
         return;
     }
-    const auto at = std::max(since_start(source.due_at()), now_ + milliseconds{1});
+    const auto at = std::max(since_start(due), now_ + milliseconds{1});
     if (next_tick_[node] != at) {
         next_tick_[node] = at;
         queue_.push({at, due::kind::source, node, 0});
@@ -258,7 +322,7 @@ void exchange::do_next() {
     }
 }
 
-void exchange::deliver(node_number node, bool seen) {
+void exchange::deliver(digest_number node, bool seen) {
     for (node_number reader = 0; reader < views_.size(); ++reader) {
         if (readers(reader, node) != 0) {
             pull(reader, node, seen);
@@ -266,13 +330,18 @@ void exchange::deliver(node_number node, bool seen) {
     }
 }
 
-void exchange::pull(node_number reader, node_number node, bool seen) {
+void exchange::pull(node_number reader, digest_number node, bool seen) {
     auto& follower = views_[reader]->follower(node, seen);
-    const followed sibling{.name = names_[node], .host = names_[node] + ".example", .port = port};
+    const auto teller = where_.teller_of(node);
+    const bool of_members = where_.is_of_members(node);
+    const followed sibling{
+        .name = names_[teller], .host = names_[teller] + ".example", .port = port};
     const auto question = digest_request(
         sibling,
-        proxy::net::endpoint_text(proxy::asio::ip::address_v4{0x0a000000 + node}, port),
-        seen ? seen_path : digest_path,
+        proxy::net::endpoint_text(proxy::asio::ip::address_v4{0x0a000000 + teller}, port),
+        seen         ? seen_path
+        : of_members ? members_path
+                     : digest_path,
         follower.ask(steady(now_)),
         secret_,
         names_[reader],
@@ -285,15 +354,16 @@ void exchange::pull(node_number reader, node_number node, bool seen) {
     }
     const bool by_news = plan_.how == delivery::news && !seen;
     offered what;
-    what.digest_news = by_news ? sources_[node]->news() : nullptr;
-    (seen ? what.seen : what.digest) = seen ? seen_sources_[node]->digests().now()
-                                            : sources_[node]->digests().now();
-    what.node = names_[node];
+    what.serves_members = of_members;
+    (of_members ? what.members_news : what.digest_news) = by_news ? news_of(node) : nullptr;
+    auto& told = seen ? what.seen : of_members ? what.members : what.digest;
+    told = seen ? seen_sources_[node]->digests().now() : published_of(node).now();
+    what.node = names_[teller];
     const asker who{.is_reprise = true, .signing = true, .signature = signature_verdict::good};
     auto reply = answer(head, who, what, false, wall(now_));
     for (int tries = 0; reply.what == answered::waiting && tries < 3; ++tries) {
-        sources_[node]->tick(steady(now_), wall(now_));  // it makes what is wished for
-        what.digest = sources_[node]->digests().now();
+        keep(node);
+        told = published_of(node).now();
         what.waited = tries == 2;
         reply = answer(head, who, what, false, wall(now_));
     }
@@ -309,7 +379,7 @@ void exchange::pull(node_number reader, node_number node, bool seen) {
         steady(now_));
     if (by_news) {
         // It asks again, and is told nothing every now and then while there is nothing.
-        (void)sources_[node]->news()->look(told_[node]);
+        (void)news_of(node)->look(told_[node]);
         const auto idle = static_cast<std::uint64_t>((now_ - told_at_[node]) / kept_for);
         for (std::uint64_t i = 0; i < idle; ++i) {
             count(
@@ -317,7 +387,7 @@ void exchange::pull(node_number reader, node_number node, bool seen) {
         }
         counted_.unchanged += idle * readers(reader, node);
     }
-    views_[reader]->follow_up(node, seen);
+    const auto news = views_[reader]->follow_up(node, seen);
     count({now_, due::kind::pull, node, reader, seen},
           question.size(),
           reply.head.size(),
@@ -347,6 +417,11 @@ void exchange::pull(node_number reader, node_number node, bool seen) {
         case answered::waiting: counted_.failed += times; break;
         }
     }
+    const auto site = where_.site_of(teller);
+    if (plan_.by_gateways && reader == where_.gateway_of(site)) {
+        hear(*members_[site], node, follower, news);
+        tick_members(where_.members_of(site));
+    }
 }
 
 void exchange::count(const due& what,
@@ -360,6 +435,12 @@ void exchange::count(const due& what,
                                 (asked ? wire_cost::one_way(question) : 0));
     const auto of_paper = times * (asked ? wire_cost::pull_of_paper(body)
                                          : wire_cost::update_of_paper(body));
+    if (where_.are_apart(what.reader, where_.teller_of(what.node))) {
+        auto& across = where_.is_of_members(what.node) ? counted_.across_of_members
+                                                       : counted_.across;
+        across.messages += messages;
+        across.bytes += bytes;
+    }
     (what.seen ? counted_.seen_messages : counted_.messages) += messages;
     (what.seen ? counted_.seen_bytes : counted_.bytes) += bytes;
     (what.seen ? counted_.seen_bytes_of_paper : counted_.bytes_of_paper) += of_paper;
@@ -367,7 +448,7 @@ void exchange::count(const due& what,
 
 void exchange::look_up(const filter::key_hash& store_key,
                        node_number from,
-                       std::vector<node_number>& out) {
+                       std::vector<digest_number>& out) {
     view_of(from).look_up(key_of(store_key.low, secret_), from, out);
 }
 
@@ -382,8 +463,13 @@ exchange_figures exchange::figures() const {
         rates += sources_[node]->digests().now()->bits->false_positive_rate();
     }
     out.false_positive_rate = rates / nodes_;
+    for (auto digest = nodes_; digest < digests_; ++digest) {
+        const auto reader = digest == nodes_ ? nodes_ - 1 : 0;  // of another site
+        const auto& held = views_[reader]->follower(digest, false).held();
+        out.members_rate += held ? held->false_positive_rate() / where_.sites() : 0;
+    }
     for (const auto& one : views_) {
-        for (node_number node = 0; node < nodes_; ++node) {
+        for (digest_number node = 0; node < digests_; ++node) {
             for (const bool seen : {false, true}) {
                 if (!seen || plan_.seen) {
                     out.refused += one->follower(node, seen).figures().failed;

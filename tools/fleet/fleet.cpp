@@ -15,6 +15,7 @@ constexpr std::uint64_t first_sketch = 64;  // it grows with what is stored
 
 constexpr std::array names{std::pair{finding::alone, "alone"},
                            std::pair{finding::digests, "digests"},
+                           std::pair{finding::sites, "sites"},
                            std::pair{finding::hints, "hints"},
                            std::pair{finding::oracle, "oracle"},
                            std::pair{finding::routed, "routed"},
@@ -92,7 +93,12 @@ fleet::fleet(const fleet_plan& plan) : plan_{plan}, secret_{some_secret()} {
     if (plan_.exchange.seen && !plan_.strict) {
         throw std::invalid_argument{"sights are shared only where first sights are refused"};
     }
-    if (plan_.nodes > 1 && (plan_.how == finding::digests || plan_.how == finding::hints)) {
+    plan_.exchange.by_gateways = plan_.how == finding::sites;
+    if (plan_.exchange.by_gateways && plan_.exchange.sites < 2) {
+        throw std::invalid_argument{"one site has no other whose gateway it could follow"};
+    }
+    if (plan_.nodes > 1 && (plan_.how == finding::digests || plan_.how == finding::sites ||
+                            plan_.how == finding::hints)) {
         exchange_.emplace(plan_.exchange, plan_.nodes, secret_, rules_);
     }
     if (plan_.how == finding::hints || plan_.how == finding::routed ||
@@ -140,10 +146,14 @@ void fleet::count_sibling_hit(const request& wanted) noexcept {
     tally_.sibling_hit_bytes += wanted.bytes;
 }
 
+bool fleet::gives(const request& wanted, node_number asked) {
+    return nodes_[asked]->lend(wanted) || (plan_.under_way && is_fetching(wanted.object, asked) &&
+                                           fetching_.at(place_of(wanted.object, asked)));
+}
+
 bool fleet::sibling_has(const request& wanted, node_number sibling) {
     ++tally_.questions;
-    if (nodes_[sibling]->lend(wanted) || (plan_.under_way && is_fetching(wanted.object, sibling) &&
-                                          fetching_.at(place_of(wanted.object, sibling)))) {
+    if (gives(wanted, sibling)) {
         count_sibling_hit(wanted);
         return true;
     }
@@ -165,15 +175,25 @@ bool fleet::found_elsewhere(const request& wanted, node_number at) {
         return nearest != plan_.nodes && sibling_has(wanted, (at + nearest) % plan_.nodes);
     }
     case finding::digests:
+    case finding::sites: return found_by_digests(wanted, at);
     case finding::hints: break;
     }
+    return found_by_digests(wanted, at) || found_by_hint(wanted, at);
+}
+
+bool fleet::found_by_digests(const request& wanted, node_number at) {
+    const auto& where = exchange_->where();
     exchange_->look_up(wanted.key, at, candidates_);
+    if (where.sites() > 1) {
+        where.put_near_first(at, candidates_);
+    }
     for (const auto candidate : candidates_) {
-        if (sibling_has(wanted, candidate)) {
+        const bool is_apart = where.are_apart(at, where.teller_of(candidate));
+        if (is_apart ? other_site_has(wanted, candidate) : sibling_has(wanted, candidate)) {
             return true;
         }
     }
-    return plan_.how == finding::hints && found_by_hint(wanted, at);
+    return false;
 }
 
 bool fleet::found_by_hint(const request& wanted, node_number at) {
@@ -312,6 +332,13 @@ fleet_tally fleet::figures() const {
         out.exchange = exchange_->figures();
     }
     const auto& wire = plan_.wire;
+    const auto& digests_across = out.exchange.across;
+    const auto& members_across = out.exchange.across_of_members;
+    out.between.messages = digests_across.messages + members_across.messages +
+                           2 * out.across.in_vain;
+    out.between.bytes = digests_across.bytes + members_across.bytes +
+                        out.across.in_vain * wire.false_hit() +
+                        out.across_members.in_vain * wire_cost::site_fields;
     out.icp_messages = 2 * (plan_.nodes - 1) * out.local_misses();
     out.icp_bytes = out.icp_messages * wire.icp_message();
     out.icp_bytes_of_paper = out.icp_messages * wire_cost::icp_message_of_paper();
@@ -319,8 +346,10 @@ fleet_tally fleet::figures() const {
     const auto in_vain = out.false_hits + out.handed_in_vain;
     out.messages = 2 * in_vain + 2 * out.hint_queries + out.exchange.messages +
                    out.exchange.seen_messages;
-    out.wire_bytes = in_vain * wire.false_hit() + 2 * out.hint_queries * wire.icp_message() +
-                     out.exchange.bytes + out.exchange.seen_bytes;
+    out.wire_bytes = in_vain * wire.false_hit() +
+                     out.across_members.in_vain * wire_cost::site_fields +
+                     2 * out.hint_queries * wire.icp_message() + out.exchange.bytes +
+                     out.exchange.seen_bytes;
     out.paper_bytes = in_vain * wire_cost::false_hit_of_paper() +
                       2 * out.hint_queries * wire_cost::icp_message_of_paper() +
                       out.exchange.bytes_of_paper + out.exchange.seen_bytes_of_paper;

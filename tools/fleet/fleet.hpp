@@ -29,6 +29,7 @@ namespace reprise::fleet {
 enum class finding : std::uint8_t {
     alone,    ///< it does not
     digests,  ///< by digests
+    sites,    ///< the same, of other sites by their gateways' two (exchange.sites)
     hints,    ///< by digests, and where they name nobody by asking the key's home node, which
               ///< remembers who stored it last: a query and a reply
     oracle,   ///< it knows what all hold at this moment, which is what ICP finds out by asking all
@@ -58,12 +59,17 @@ struct fleet_plan {
     wire_cost wire;
 };
 
+/// Questions with only-if-cached. Those that found nothing are among them.
+struct questioned {
+    std::uint64_t questions = 0, in_vain = 0;
+};
+
 struct fleet_tally {
     std::uint64_t requests = 0, bytes = 0;
     std::uint64_t local_hits = 0, local_hit_bytes = 0;
     std::uint64_t sibling_hits = 0, sibling_hit_bytes = 0;
     std::uint64_t joined = 0;      ///< of local hits: a fetch that was under way
-    std::uint64_t questions = 0;   ///< to siblings, with only-if-cached
+    std::uint64_t questions = 0;   ///< to siblings and sites, with only-if-cached
     std::uint64_t false_hits = 0;  ///< of these, that found nothing
     std::uint64_t missed = 0;      ///< fetched from the origin while another node held it
     std::uint64_t fetched = 0;     ///< from the origin
@@ -72,7 +78,13 @@ struct fleet_tally {
     std::uint64_t handed_in_vain = 0;  ///< of these, that it had to fetch
     std::uint64_t written = 0;         ///< objects stored
     std::uint64_t from_the_seen = 0;   ///< of these, at a first sight here that was none elsewhere
+    questioned across;                 ///< of the questions, from a site to another
+    questioned across_members;         ///< of these, to a gateway for what its members have
+    questioned for_sites;  ///< of the questions, a gateway's to its siblings for another site
+    std::uint64_t across_hits = 0, across_hit_bytes = 0;  ///< of the siblings', from another site
     exchange_figures exchange;
+    /// What crosses from site to site: digests and questions in vain, with their replies.
+    traffic between;
     std::uint64_t icp_messages = 0, icp_bytes = 0, icp_bytes_of_paper = 0;
     std::uint64_t messages = 0;  ///< false hits and pulls with their replies, hints with theirs
     std::uint64_t wire_bytes = 0, paper_bytes = 0;
@@ -129,7 +141,12 @@ private:
     void left(node_number node, object_number object, const filter::key_hash& key) override;
 
     [[nodiscard]] node_parts parts_of_one(double share);
+    /// Whether a node that is asked for it has it, in whole or on its way.
+    [[nodiscard]] bool gives(const request& wanted, node_number asked);
     [[nodiscard]] bool sibling_has(const request& wanted, node_number sibling);
+    [[nodiscard]] bool other_site_has(const request& wanted, digest_number named);
+    [[nodiscard]] bool members_have(const request& wanted, node_number gateway);
+    [[nodiscard]] bool found_by_digests(const request& wanted, node_number at);
     [[nodiscard]] bool found_elsewhere(const request& wanted, node_number at);
     [[nodiscard]] bool found_by_hint(const request& wanted, node_number at);
     void route(const request& wanted, node_number at);
@@ -149,7 +166,7 @@ private:
     std::vector<std::vector<node_number>> holders_;  // by object
     std::vector<node_number> home_;                  // by object, none: not known yet
     std::vector<hint> hints_;                        // by object; each is its home node's
-    std::vector<node_number> candidates_;
+    std::vector<digest_number> candidates_, candidates_there_;
     std::optional<std::uint32_t> start_;
     milliseconds now_{0};
     std::priority_queue<fetch_under_way, std::vector<fetch_under_way>, std::greater<>> under_way_;

@@ -46,6 +46,8 @@ struct command {
     std::vector<unsigned> takes{0, 0};
     double hot = 0.1;
     node_number views = 0;
+    node_number sites = 1;
+    std::vector<unsigned> site_nodes{1};
     std::uint64_t url = paper_url;
     std::uint64_t unit = 0;
     std::uint64_t seed = 1;
@@ -99,6 +101,7 @@ fleet_run common_part(const command& asked) {
     exchange.source.news = std::chrono::milliseconds{std::llround(1000 * asked.news)};
     out.spread = asked.spread;
     exchange.views = asked.views;
+    exchange.sites = asked.sites;
     exchange.seed = asked.seed;
     exchange.source.false_positive_rate = share_in("--rate", asked.rate);
     return out;
@@ -157,6 +160,11 @@ std::vector<fleet_run> runs_of(const command& asked,
                     plan.how = must(finding_of(find), "--find", find);
                     if (plan.how == finding::digests || plan.how == finding::hints) {
                         add_exchanging(out, asked, run);
+                    } else if (plan.how == finding::sites) {
+                        for (const auto times : asked.site_nodes) {
+                            plan.exchange.source.site_nodes = times;
+                            add_exchanging(out, asked, run);
+                        }
                     } else {
                         out.push_back(run);
                     }
@@ -197,6 +205,10 @@ int play(const command& asked) {
               << " objects, " << source.figures().last_second - source.figures().first_second
               << " s\n\n";
     print_table(std::cout, results);
+    if (asked.sites > 1) {
+        std::cout << '\n';
+        print_sites(std::cout, results);
+    }
     if (!asked.csv.empty()) {
         std::ofstream out{asked.csv};
         print_csv(out, name, results);
@@ -237,8 +249,8 @@ int main(int argc, char** argv) {
         ->capture_default_str();
     app.add_option("--find",
                    asked.findings,
-                   "alone, digests, hints, oracle, routed, homes, big (one cache with everybody's "
-                   "room)")
+                   "alone, digests, sites, hints, oracle, routed, homes, big (one cache with "
+                   "everybody's room)")
         ->delimiter(',')
         ->capture_default_str();
     app.add_option("--period", asked.periods, "seconds between pulls of a digest (peers[].refresh)")
@@ -290,6 +302,16 @@ int main(int argc, char** argv) {
                    asked.views,
                    "groups of nodes that pull at the same moments (0: each node for itself up to "
                    "16 nodes, else one for all)");
+    app.add_option("--sites",
+                   asked.sites,
+                   "so many groups of nodes, between which is counted what crosses; --find sites "
+                   "follows their gateways alone")
+        ->check(CLI::Range(node_number{1}, node_number{64}))
+        ->capture_default_str();
+    app.add_option("--site-nodes", asked.site_nodes, "digest.site_nodes, with --find sites")
+        ->delimiter(',')
+        ->check(CLI::IsMember({1, 2, 4, 8, 16}))
+        ->capture_default_str();
     app.add_option("--url", asked.url, "bytes of a URL in messages")->capture_default_str();
     app.add_option("--unit",
                    asked.unit,

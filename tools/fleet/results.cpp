@@ -12,6 +12,33 @@ double ratio(double part, double of) noexcept {
     return of == 0 ? 0 : part / of;
 }
 
+std::string short_number(double value) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%g", value);
+    return text;
+}
+
+bool pulls(const fleet_run& what) noexcept {
+    return !what.big && (what.plan.how == finding::digests || what.plan.how == finding::sites ||
+                         what.plan.how == finding::hints);
+}
+
+// Something goes between nodes that exact knowledge would not need.
+bool exchanges(const fleet_run& what) noexcept {
+    return !what.big && what.plan.how != finding::alone && what.plan.how != finding::oracle;
+}
+
+std::string_view name_of(cache_node::keep copies) noexcept {
+    switch (copies) {
+    case cache_node::keep::if_admitted: return "admitted";
+    case cache_node::keep::always: return "always";
+    case cache_node::keep::never: return "never";
+    }
+    return "?";
+}
+
+}  // namespace
+
 double percent(std::uint64_t part, std::uint64_t of) noexcept {
     return 100 * ratio(static_cast<double>(part), static_cast<double>(of));
 }
@@ -20,21 +47,6 @@ std::string fixed(double value, int digits) {
     char text[32];
     std::snprintf(text, sizeof text, "%.*f", digits, value);
     return text;
-}
-
-std::string short_number(double value) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%g", value);
-    return text;
-}
-
-bool pulls(const fleet_run& what) noexcept {
-    return !what.big && (what.plan.how == finding::digests || what.plan.how == finding::hints);
-}
-
-// Something goes between nodes that exact knowledge would not need.
-bool exchanges(const fleet_run& what) noexcept {
-    return !what.big && what.plan.how != finding::alone && what.plan.how != finding::oracle;
 }
 
 std::string name_of(const fleet_run& what) {
@@ -68,17 +80,6 @@ bool same_fleet(const fleet_run& a, const fleet_run& b) noexcept {
     return a.of_nodes == b.of_nodes && a.cache == b.cache && a.size == b.size &&
            a.plan.copies == b.plan.copies && a.split == b.split;
 }
-
-std::string_view name_of(cache_node::keep copies) noexcept {
-    switch (copies) {
-    case cache_node::keep::if_admitted: return "admitted";
-    case cache_node::keep::always: return "always";
-    case cache_node::keep::never: return "never";
-    }
-    return "?";
-}
-
-}  // namespace
 
 double hit_percent(const fleet_tally& of) noexcept {
     return percent(of.hits(), of.requests);
@@ -158,7 +159,9 @@ void print_csv(std::ostream& out,
            "deltas,unchanged,refused,whole_bytes,delta_bytes,digest_messages,digest_wire_bytes,"
            "seen_messages,seen_wire_bytes,messages,wire_bytes,paper_bytes,icp_messages,"
            "icp_wire_bytes,icp_paper_bytes,times_fewer,bytes_share,bytes_share_of_paper,holds,"
-           "seconds\n";
+           "seconds,sites,site_nodes,across_messages,across_bytes,across_members_messages,"
+           "across_members_bytes,across_questions,across_in_vain,across_hits,across_hit_bytes,"
+           "for_sites_questions,for_sites_in_vain,between_messages,between_bytes,members_rate\n";
     for (const auto& one : results) {
         const auto& what = one.what;
         const auto& n = one.counted;
@@ -208,7 +211,23 @@ void print_csv(std::ostream& out,
         } else {
             out << ",,,,";
         }
-        out << ',' << fixed(one.seconds, 1) << '\n';
+        out << ',' << fixed(one.seconds, 1) << ',' << what.plan.exchange.sites << ','
+            << rules.site_nodes;
+        for (const auto value : {e.across.messages,
+                                 e.across.bytes,
+                                 e.across_of_members.messages,
+                                 e.across_of_members.bytes,
+                                 n.across.questions,
+                                 n.across.in_vain,
+                                 n.across_hits,
+                                 n.across_hit_bytes,
+                                 n.for_sites.questions,
+                                 n.for_sites.in_vain,
+                                 n.between.messages,
+                                 n.between.bytes}) {
+            out << ',' << value;
+        }
+        out << ',' << fixed(e.members_rate, 6) << '\n';
     }
 }
 

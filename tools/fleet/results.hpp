@@ -35,7 +35,18 @@ struct judgement {
 
 [[nodiscard]] double hit_percent(const fleet_tally& of) noexcept;
 
+/// How tables and CSV say it.
+[[nodiscard]] double percent(std::uint64_t part, std::uint64_t of) noexcept;
+[[nodiscard]] std::string fixed(double value, int digits);
+[[nodiscard]] std::string name_of(const fleet_run& what);
+[[nodiscard]] std::string seconds_of(const fleet_run& what);
+/// But for how its nodes find out what others have.
+[[nodiscard]] bool same_fleet(const fleet_run& a, const fleet_run& b) noexcept;
+
 void print_table(std::ostream& out, const std::vector<run_result>& results);
+/// Of those who exchange digests: what crosses between sites, and beside a fleet in which each node is
+/// followed by each, if there is that row.
+void print_sites(std::ostream& out, const std::vector<run_result>& results);
 void print_csv(std::ostream& out, const std::string& trace, const std::vector<run_result>& results);
 void print_table(std::ostream& out, const std::vector<second_request_row>& rows);
 

@@ -7,36 +7,36 @@ namespace reprise::fleet {
 using filter::sibling_index;
 using proxy::peer::digest_follower;
 
-view::view(node_number nodes,
+view::view(digest_number digests,
            const proxy::peer::follow_plan& plan,
            bool with_seen,
            std::uint64_t seed,
            proxy::steady_time now)
-    : nodes_{nodes} {
+    : digests_{digests} {
     auto seen_plan = plan;
     seen_plan.layout = filter::digest_layout::blocked;
-    for (node_number of = 0; of < nodes; ++of) {
+    for (digest_number of = 0; of < digests; ++of) {
         seed = seed * 6364136223846793005u + 1442695040888963407u;
         followers_.push_back(std::make_unique<digest_follower>(plan, seed, now));
         if (with_seen) {
             seen_followers_.push_back(std::make_unique<digest_follower>(seen_plan, ~seed, now));
         }
     }
-    for (node_number first = 0; first < nodes; first += sibling_index::capacity) {
+    for (digest_number first = 0; first < digests; first += sibling_index::capacity) {
         blocks_.push_back(std::make_unique<block>());
     }
     masks_.resize(blocks_.size());
 }
 
-void view::follow_up(node_number of, bool seen) {
+digest_follower::news view::follow_up(digest_number of, bool seen) {
     using kind = digest_follower::news::kind;
     auto& from = follower(of, seen);
-    const auto news = from.take_news();
+    auto news = from.take_news();
     const auto& held = from.held();
     auto& in = *blocks_[of / sibling_index::capacity];
     const auto slot = static_cast<unsigned>(of % sibling_index::capacity);
     if (news.what == kind::nothing) {
-        return;
+        return news;
     }
     if (seen) {
         in.seen.put(slot, held);
@@ -48,14 +48,15 @@ void view::follow_up(node_number of, bool seen) {
             in.index.put(slot, size, held->words());
         }
     }
+    return news;
 }
 
-void view::look_up(const filter::key_hash& key, node_number from, std::vector<node_number>& out) {
+void view::look_up(const filter::key_hash& key, node_number from, std::vector<digest_number>& out) {
     out.clear();
     for (std::size_t i = 0; i < blocks_.size(); ++i) {
         masks_[i] = blocks_[i]->reader.may_hold(key);
     }
-    const auto take = [&](node_number first, node_number end) {
+    const auto take = [&](digest_number first, digest_number end) {
         for (auto at = first; at < end;) {
             const auto mask = masks_[at / sibling_index::capacity] >>
                               (at % sibling_index::capacity);
@@ -63,14 +64,14 @@ void view::look_up(const filter::key_hash& key, node_number from, std::vector<no
                 at = (at / sibling_index::capacity + 1) * sibling_index::capacity;
                 continue;
             }
-            at += static_cast<node_number>(std::countr_zero(mask));
+            at += static_cast<digest_number>(std::countr_zero(mask));
             if (at < end) {
                 out.push_back(at);
             }
             ++at;
         }
     };
-    take(from + 1, nodes_);
+    take(from + 1, digests_);
     take(0, from);
 }
 

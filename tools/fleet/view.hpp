@@ -9,7 +9,7 @@
 #include "filter/sibling_index.hpp"
 #include "proxy/peer/digest_follower.hpp"
 #include "proxy/peer/seen_source.hpp"
-#include "tools/fleet/cache_node.hpp"
+#include "tools/fleet/sites.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -21,21 +21,22 @@ namespace reprise::fleet {
 /// Threads  none.
 class view {
 public:
-    view(node_number nodes,
+    /// @param digests  how many there are to be followed: the nodes', and maybe more (sites.hpp)
+    view(digest_number digests,
          const proxy::peer::follow_plan& plan,
          bool with_seen,
          std::uint64_t seed,
          proxy::steady_time now);
 
-    [[nodiscard]] proxy::peer::digest_follower& follower(node_number of, bool seen) {
+    [[nodiscard]] proxy::peer::digest_follower& follower(digest_number of, bool seen) {
         return seen ? *seen_followers_[of] : *followers_[of];
     }
-    /// The follower took an answer in: the index is told.
-    void follow_up(node_number of, bool seen);
+    /// The follower took an answer in: the index is told. Returns what was new.
+    proxy::peer::digest_follower::news follow_up(digest_number of, bool seen);
 
-    /// The nodes whose digests say maybe, from `from` upwards and round, `from` itself left out: so
-    /// that no node is everybody's favourite. Into `out`, in place of what is there.
-    void look_up(const filter::key_hash& key, node_number from, std::vector<node_number>& out);
+    /// The digests that say maybe, from `from` upwards and round, `from` itself left out: so that no
+    /// node is everybody's favourite. Into `out`, in place of what is there.
+    void look_up(const filter::key_hash& key, node_number from, std::vector<digest_number>& out);
     /// Whether any node's seen filter says so.
     [[nodiscard]] bool seen(const filter::key_hash& key);
 
@@ -48,7 +49,7 @@ private:
         proxy::peer::seen_elsewhere::reader seen_reader;
     };
 
-    node_number nodes_;
+    digest_number digests_;
     std::vector<std::unique_ptr<proxy::peer::digest_follower>> followers_, seen_followers_;
     std::vector<std::unique_ptr<block>> blocks_;
     std::vector<filter::sibling_mask> masks_;

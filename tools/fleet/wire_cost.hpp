@@ -26,6 +26,8 @@ struct wire_cost {
     /// A forwarded request's fields beside its URL, Host included; a 504's head and page: as our
     /// proxy sends them for a browser's request, rounded.
     static constexpr std::uint64_t question_fields = 300, refusal = 350;
+    /// What makes a question one for a gateway's members: Reprise-Site, and that in Connection.
+    static constexpr std::uint64_t site_fields = 44;
 
     /// A query, or a reply.
     [[nodiscard]] constexpr std::uint64_t icp_message() const noexcept {
