@@ -70,6 +70,9 @@ exchange::exchange(const exchange_plan& plan,
     }
     if (plan_.how != delivery::news) {
         plan_.source.news = milliseconds{0};
+        plan_.members_news = milliseconds{0};
+    } else if (plan_.members_news == milliseconds{0}) {
+        plan_.members_news = plan_.source.news;
     }
     if (plan_.how == delivery::instant) {
         plan_.source.publish_at_most = milliseconds{0};
@@ -99,7 +102,7 @@ exchange::exchange(const exchange_plan& plan,
             secret.id(),
             plan_.source.publish_after,
             draw,
-            news_plan{.every = plan_.source.news, .key_of = follow.key_of}));
+            news_plan{.every = plan_.members_news, .key_of = follow.key_of}));
     }
     for (node_number node = 0; node < nodes; ++node) {
         sources_.push_back(std::make_unique<digest_source>(plan_.source, secret, draw));

@@ -47,6 +47,7 @@ struct exchange_plan {
     bool seen = false;                ///< admission.share
     node_number views = 0;  ///< 0: one a node up to 16 nodes, and in sites; else one for all
     node_number sites = 1;
+    milliseconds members_news{0};  ///< by gateways: the pace of members' news; 0: source.news
     bool by_gateways =
         false;  ///< of another site its gateway's digests are followed, not each node's
     std::uint64_t seed = 1;

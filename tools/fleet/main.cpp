@@ -48,6 +48,7 @@ struct command {
     node_number views = 0;
     node_number sites = 1;
     std::vector<unsigned> site_nodes{1};
+    double members_news = 0;
     std::uint64_t url = paper_url;
     std::uint64_t unit = 0;
     std::uint64_t seed = 1;
@@ -102,6 +103,7 @@ fleet_run common_part(const command& asked) {
     out.spread = asked.spread;
     exchange.views = asked.views;
     exchange.sites = asked.sites;
+    exchange.members_news = std::chrono::milliseconds{std::llround(1000 * asked.members_news)};
     exchange.seed = asked.seed;
     exchange.source.false_positive_rate = share_in("--rate", asked.rate);
     return out;
@@ -312,6 +314,9 @@ int main(int argc, char** argv) {
         ->delimiter(',')
         ->check(CLI::IsMember({1, 2, 4, 8, 16}))
         ->capture_default_str();
+    app.add_option(
+           "--members-news", asked.members_news, "seconds, of members' digests instead of --news")
+        ->check(CLI::Range(0.001, 60.0));
     app.add_option("--url", asked.url, "bytes of a URL in messages")->capture_default_str();
     app.add_option("--unit",
                    asked.unit,

@@ -146,6 +146,22 @@ TEST_CASE("what left a member since is asked for in vain, there too, and costs b
               before.exchange.across.messages - before.exchange.across_of_members.messages);
 }
 
+TEST_CASE("members' news has a pace of its own, if one is asked for") {
+    for (const auto& [pace, found] : {std::pair{0ms, 1u}, std::pair{30'000ms, 0u}}) {
+        auto plan = in_sites(4, 2);
+        plan.exchange.members_news = pace;
+        fleet all{plan};
+        all.ask(wanted(1), 3);
+        all.ask(wanted(2, 100), 3);  // told at once, after so long
+        all.ask(wanted(3, 102), 3);
+        all.ask(wanted(3, 104), 0);
+        CHECK(all.figures().across_hits == found);
+        all.ask(wanted(4, 105), 3);
+        all.ask(wanted(4, 160), 1);
+        CHECK(all.figures().across_hits == found + 1);
+    }
+}
+
 TEST_CASE("a fetch under way at a member is joined from another site") {
     auto plan = in_sites(4, 2);
     plan.head_takes = 100ms;
