@@ -221,14 +221,14 @@ TEST_SUITE("peer/digest_fetch") {
         CHECK(b.fetcher.others() == 1);
         b.run_until([&] { return b.figures().state == follow_state::itself; });
         CHECK(b.fetcher.others() == 0);
-        std::vector<followed> many(70);
+        std::vector<followed> many(most_slots + 6);
         for (std::size_t i = 0; i < many.size(); ++i) {
             many[i].name = "s" + std::to_string(i);
             many[i].host = "127.0.0.1";
             many[i].port = self.port;
         }
         b.fetcher.follow(many);
-        CHECK(b.fetcher.others() == 256);
+        CHECK(b.fetcher.others() == most_slots);
     }
 
     TEST_CASE("who proves to be this instance itself takes no slot, until it is another") {
