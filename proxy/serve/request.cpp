@@ -161,10 +161,10 @@ request read_request(http::request_head& head,
         }
     }
     if (!out.accelerator && http::find(head.fields, field_id::connection) != nullptr) {
+        // Unless whoever sent it says so himself it is what a client of his wrote, and passed him.
+        const http::connection_options named{head.fields};
         const auto says = [&](std::string_view name) {
-            return std::any_of(head.fields.begin(), head.fields.end(), [name](const auto& line) {
-                return http::iequals(line.name, name);
-            });
+            return named.has(name) && http::find(head.fields, name) != nullptr;
         };
         out.names_home = says(peer::home_field);
         out.names_site = says(peer::site_field);

@@ -161,6 +161,12 @@ TEST_SUITE("scenario/sites") {
         CHECK(question("/never").status == 504);
         CHECK(question("/a", "Authorization: Basic eDp5\r\n").status == 504);
         CHECK(f.origin.count("/never") == 0);
+        // A client's own field, which a sibling passed on beside a Connection of its own, is no site's.
+        CHECK(f[1].ask("GET",
+                       f.origin.url("/a"),
+                       "Cache-Control: only-if-cached\r\nConnection: TE\r\nTE: trailers\r\n"
+                       "Reprise-Site: ?1\r\n")
+                  .status == 504);
         // Without the field it is what any sibling's question is.
         CHECK(f[1].ask("GET", f.origin.url("/a"), "Cache-Control: only-if-cached\r\n").status ==
               504);

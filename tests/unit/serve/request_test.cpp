@@ -283,6 +283,24 @@ TEST_CASE("an https URL is asked for where nobody on the way reads it, under a k
     CHECK(behind.read.url == "https://a.example/x http://up.example:8080");
 }
 
+TEST_CASE("what is said between nodes is said by who names it in Connection, and not passed on") {
+    const auto fields = [](const std::string& more) {
+        return take("GET http://a.example/", "Host: a.example\r\n" + more);
+    };
+    const auto named = fields("Connection: Reprise-Site, Reprise-Home\r\nReprise-Site: ?1\r\n"
+                              "Reprise-Home: b\r\n");
+    CHECK(named->read.names_site);
+    CHECK(named->read.names_home);
+    CHECK_FALSE(named->has("Reprise-Site"));
+    // A client's own field passes a node that asks for trailers, or closes, in its own name.
+    for (const std::string connection :
+         {"", "Connection: TE\r\nTE: trailers\r\n", "Connection: close\r\n"}) {
+        const auto passed = fields(connection + "Reprise-Site: ?1\r\nReprise-Home: b\r\n");
+        CHECK_FALSE(passed->read.names_site);
+        CHECK_FALSE(passed->read.names_home);
+    }
+}
+
 TEST_CASE("http://HTTPS/ means https for the hosts that are listed") {
     config::access_options access;
     access.https_prefix = {{"*.deb.example", {}, {}}, {"b.example", {}, 443}};
