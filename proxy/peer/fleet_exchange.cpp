@@ -24,7 +24,8 @@ filter::union_estimate::sum distinct_keys(
     const std::vector<digest_fetcher::figures_of_one>& siblings) {
     std::vector<const digest_fetcher::figures_of_one*> order;
     for (const auto& one : siblings) {
-        if (one.held && one.digest.state != follow_state::itself) {
+        // What a gateway's siblings hold is no node's.
+        if (one.held && !one.members && one.digest.state != follow_state::itself) {
             order.push_back(&one);
         }
     }

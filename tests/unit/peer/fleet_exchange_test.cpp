@@ -59,6 +59,17 @@ TEST_SUITE("peer/fleet_exchange") {
         CHECK(after.keys < 2150);
         CHECK(distinct_keys(nullptr, {}).digests == 0);
     }
+
+    TEST_CASE("the digest that a gateway makes of its siblings' is no node's") {
+        const auto size = filter::digest_size(2000, 0.01);
+        const auto own = std::make_shared<const filter::digest>(digest_of_keys(size, 0, 1000, 1));
+        std::vector<digest_fetcher::figures_of_one> siblings;
+        siblings.push_back(held(digest_of_keys(size, 1000, 2000, 1)));
+        siblings.back().members = siblings.back().of_site = true;
+        const auto all = distinct_keys(own, siblings);
+        CHECK(all.digests == 1);
+        CHECK(all.keys < 1100);
+    }
 }
 
 }  // namespace reprise::proxy::peer::test::of_fleet_exchange
