@@ -37,6 +37,9 @@ public:
     /// O(bits * members / 64). @throws std::bad_alloc, and then it is no member
     bool put(unsigned member, const digest& its);
 
+    /// Whether it would be one, if it is none yet.
+    [[nodiscard]] bool fits(const digest& its) const noexcept;
+
     /// The bits of its digest at `places` turn over. False: it has no digest that has these places, and
     /// nothing has changed. O(places * members).
     bool flip(unsigned member, std::span<const std::uint64_t> places) noexcept;
@@ -70,7 +73,6 @@ public:
 private:
     using word_list = std::vector<std::uint64_t>;
 
-    [[nodiscard]] bool fits(const digest& its) const noexcept;
     [[nodiscard]] std::uint64_t united(std::size_t word) const noexcept;
     void set(std::size_t word, std::uint64_t bits) noexcept;
     void unite() noexcept;

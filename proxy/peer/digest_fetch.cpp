@@ -231,7 +231,9 @@ void digest_fetcher::shared::tell_members(one& sibling,
     bool is_member = true;
     if (!held) {
         context.members->remove(slot);
-    } else if (news.what == kind::flipped) {
+    } else if (news.what == kind::flipped ||
+               (news.what == kind::nothing && sibling.told.left_out)) {
+        // What kept one out that is quiet may have gone.
         is_member = context.members->flip(slot, *held, news.places);
     } else if (news.what == kind::replaced) {
         is_member = context.members->put(slot, *held);

@@ -1,9 +1,26 @@
 #include "proxy/peer/members_source.hpp"
 
+#include "filter/estimators.hpp"
+
 #include <algorithm>
 #include <bit>
 
 namespace reprise::proxy::peer {
+
+namespace {
+
+// Nobody counts them: of a key that several hold one would have to know.
+std::uint64_t keys_in(const told_bits& bits) {
+    const auto& shape = bits.shape();
+    std::uint64_t on = 0;
+    for (const auto word : bits.words()) {
+        on += static_cast<unsigned>(std::popcount(word));
+    }
+    const auto keys = filter::estimate_keys({shape.bits, shape.probes}, on);
+    return static_cast<std::uint64_t>(keys.keys);
+}
+
+}  // namespace
 
 members_source::members_source(filter::seed_id seed,
                                std::chrono::seconds publish_after,
@@ -33,10 +50,11 @@ bool members_source::flip(unsigned slot,
     bool is_known = false;
     {
         const std::scoped_lock lock{guard_};
-        if (std::find(left_out_.begin(), left_out_.end(), slot) != left_out_.end()) {
+        const bool is_out = std::find(left_out_.begin(), left_out_.end(), slot) != left_out_.end();
+        if (is_out && !union_.fits(its)) {
             return false;
         }
-        is_known = union_.flip(slot, places);
+        is_known = !is_out && union_.flip(slot, places);
     }
     if (!is_known) {
         return put(slot, its);
@@ -88,11 +106,9 @@ void members_source::tick(steady_time steady, wall_time now) {
     const bool publishes = !published_ || steady - *published_ >= publish_after_;
     if (publishes) {
         published_ = steady;
+        told_.count(keys_in(told_));
     }
     told_.tell(publishes, steady, now);
-    if (const auto newest = told_.digests().now(); newest && publishes) {
-        told_.count(static_cast<std::uint64_t>(newest->bits->estimated_keys()));
-    }
 }
 
 members_figures members_source::figures() const {

@@ -7,7 +7,8 @@
 // hop from the gateway, and no farther (members of members are nobody's).
 //
 // Squids are no members, since their digests have another hash, nor are siblings whose digests say
-// nothing of the others' (another rate): their log line says so, once.
+// nothing of the others' (another rate): their log line says so, once. One that was left out is a member
+// as soon as it fits what the others have become.
 
 #include "filter/digest.hpp"
 #include "filter/digest_union.hpp"
@@ -49,7 +50,8 @@ public:
     /// The digest of the sibling in this slot, in place of the one it had. False: it is left out.
     /// @throws std::bad_alloc, and then it is no member
     bool put(unsigned slot, const filter::digest& its);
-    /// Bits of it have turned. As put() where what it had is not known.
+    /// Bits of it have turned. As put() where what it had is not known, or it was left out and is not
+    /// any more.
     bool flip(unsigned slot, const filter::digest& its, std::span<const std::uint64_t> places);
     /// It is no member any more.
     void remove(unsigned slot);

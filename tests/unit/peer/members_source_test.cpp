@@ -125,6 +125,36 @@ TEST_SUITE("peer/members_source") {
         CHECK(g.whole(start)->bits->may_contain(nth_key(1, 250)));
     }
 
+    TEST_CASE("what kept a digest out is gone: it is a member from its next change on") {
+        gateway g;
+        const filter::bloom_size other{.bits = 1 << 14, .probes = 3};
+        CHECK(g.source.put(0, digest_of_keys(size, 0, 100)));
+        CHECK_FALSE(g.source.put(1, digest_of_keys(other, 200, 300)));
+        CHECK_FALSE(g.source.put(2, digest_of_keys(other, 300, 400)));
+        // The rate changes node by node; the last is the one of the old rate.
+        CHECK(g.source.put(0, digest_of_keys(other, 0, 100)));
+        CHECK(g.source.flip(1, digest_of_keys(other, 200, 300), {}));
+        CHECK(g.source.flip(2, digest_of_keys(other, 300, 400), {}));
+        CHECK(g.source.figures().left_out == 0);
+        CHECK(g.source.figures().members == 3);
+        CHECK(g.whole(start)->bits->may_contain(nth_key(1, 350)));
+    }
+
+    TEST_CASE("how many keys it stands for is told with it, as they are now") {
+        gateway g;
+        CHECK(g.source.put(0, digest_of_keys(size, 0, 200)));
+        const auto first = g.whole(start);
+        REQUIRE(first);
+        CHECK(first->bits->stamp().keys > 180);
+        CHECK(first->bits->stamp().keys < 220);
+        CHECK(g.source.put(1, digest_of_keys(size, 1000, 1800)));
+        g.source.tick(start + 31s, now);
+        const auto next = g.whole(start + 32s);
+        REQUIRE(next != first);
+        CHECK(next->bits->stamp().keys > 900);
+        CHECK(next->bits->stamp().keys < 1100);
+    }
+
     TEST_CASE("a larger member makes it larger: another epoch, whole") {
         gateway g;
         CHECK(g.source.put(0, digest_of_keys(size, 0, 100)));
