@@ -31,7 +31,8 @@ awaitable<ended_or_next> under_way_reply::give() {
         }
         x_.w.counts.collapsed_released.add();
     }
-    if (x_.is_sites_question()) {
+    if (x_.is_sites_question() &&
+        !judge_destination(*x_.settings, x_.asked, x_.w.common.pseudonym)) {
         co_return answers::of_members{};
     }
     co_return answers::refused{failure{failure_code::only_if_cached_miss, ""}};
