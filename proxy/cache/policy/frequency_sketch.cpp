@@ -65,11 +65,13 @@ void frequency_sketch::catch_up(std::uint64_t block_number) noexcept {
         return;
     }
     const auto bit = std::uint64_t{1} << (block_number % 64);
-    const auto before = phases_[block_number / 64].fetch_xor(bit, relaxed);
-    if ((((before & bit) != 0) ? 1u : 0u) == (agings_.load(relaxed) & 1)) {
-        phases_[block_number / 64].fetch_xor(bit, relaxed);
-        return;
-    }
+    auto& phases = phases_[block_number / 64];
+    auto before = phases.load(relaxed);
+    do {
+        if (((before & bit) != 0 ? 1u : 0u) == (agings_.load(relaxed) & 1)) {
+            return;
+        }
+    } while (!phases.compare_exchange_weak(before, before ^ bit, relaxed));
     for (unsigned w = 0; w < words_a_block; ++w) {
         auto& word = counters_[block_number].words[w];
         word.store(halved(word.load(relaxed)), relaxed);
