@@ -252,6 +252,15 @@ void check_options(options& into, const given& members, const place& here) {
             .member("never_direct")
             .wrong("leaves no way out: no peer is a parent (\"kind\": \"parent\")");
     }
+    if (!into.peering.gateway_for.empty() && members.is_sound("peering") &&
+        members.is_sound("peers") &&
+        std::none_of(into.peers.begin(), into.peers.end(), [](const peer_options& one) {
+            return one.kind == peer_kind::sibling && one.protocol == peer_protocol::reprise;
+        })) {
+        here.member("peering")
+            .member("gateway_for")
+            .wrong("speaks for nobody: no peer is a sibling of protocol \"reprise\"");
+    }
     if (into.peering.homes && members.is_sound("peering") && members.is_sound("peers") &&
         members.is_sound("forwarding")) {
         const auto homes = here.member("peering").member("homes");

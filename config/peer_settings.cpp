@@ -166,12 +166,15 @@ object_table<peer_options> peer_table() {
                   "How often its digest is asked for. More often finds what is new there sooner; "
                   "an unchanged one costs some hundred bytes. A Squid's is asked for when it "
                   "expires, and no more often than this."),
-            value("timeout",
-                  &peer_options::timeout,
-                  time_between(10ms, 1min),
-                  live,
-                  "How long a sibling may take to begin its answer; then the next source is "
-                  "asked. Longer waits for distant ones. A parent has timeouts.origin_head."),
+            value(
+                "timeout",
+                &peer_options::timeout,
+                time_between(10ms, 1min),
+                live,
+                "How long a sibling may take to begin its answer; then the next source is "
+                "asked. Longer waits for distant ones; of a site's gateway it has to cover the way "
+                "there and back and what its siblings may take. A parent has "
+                "timeouts.origin_head."),
         },
         {},
         check_peer};
@@ -297,16 +300,19 @@ object_table<peering_options> peering_table() {
               "that is answered when something changed. Longer sends fewer and larger answers. 0: "
               "this instance neither tells nor follows so, and digests are fetched every "
               "peers[].refresh."),
-        value("gateway_for",
-              &peering_options::gateway_for,
-              list_of(network_kind(), 0, 10'000),
-              restart,
-              "Nodes of other sites, by address or network, that name this one as a site "
-              "(peers[].kind). They are told in one digest what all siblings of this node hold, "
-              "so that one crosses the way between instead of one for each sibling, and what they "
-              "want of it is asked of these siblings, with only-if-cached, and handed on. Nobody "
-              "but its own clients is asked any farther for. It takes the bits of all siblings' "
-              "digests once more. Empty: it is no gateway."),
+        value(
+            "gateway_for",
+            &peering_options::gateway_for,
+            list_of(network_kind(), 0, 10'000),
+            restart,
+            "Nodes of other sites, by address or network, that name this one as a site "
+            "(peers[].kind): nodes, not their clients, since whoever asks from there may read what "
+            "is stored here and at the siblings, without a password. They are told in one digest "
+            "what all siblings of this node hold, "
+            "so that one crosses the way between instead of one for each sibling, and what they "
+            "want of it is asked of these siblings, with only-if-cached, and handed on. Nobody "
+            "but its own clients is asked any farther for. It takes the bits of all siblings' "
+            "digests once more. Empty: it is no gateway."),
     }};
 }
 

@@ -109,6 +109,7 @@ void members_source::tick(steady_time steady, wall_time now) {
         told_.count(keys_in(told_));
     }
     told_.tell(publishes, steady, now);
+    told_bytes_.store(told_.bytes(), std::memory_order_relaxed);
 }
 
 members_figures members_source::figures() const {
@@ -122,7 +123,7 @@ members_figures members_source::figures() const {
     out.members = union_.members();
     out.left_out = left_out_.size();
     out.bits = union_.shape() ? union_.shape()->bits : 0;
-    out.bytes = union_.bytes();
+    out.bytes = union_.bytes() + told_bytes_.load(std::memory_order_relaxed);
     return out;
 }
 

@@ -16,6 +16,7 @@
 #include "proxy/base/clock.hpp"
 #include "proxy/peer/told_bits.hpp"
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -75,6 +76,7 @@ private:
     mutable std::mutex guard_;
     filter::digest_union union_;  // guarded, as what is below
     std::vector<unsigned> left_out_;
+    std::atomic<std::uint64_t> told_bytes_{0};
     // The keeper's.
     told_bits told_;
     std::optional<steady_time> published_;

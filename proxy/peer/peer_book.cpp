@@ -51,10 +51,13 @@ bool peer_book::is_peer(const asio::ip::address& client, bool squid) const noexc
                            ? asio::ip::address{asio::ip::make_address_v4(asio::ip::v4_mapped,
                                                                          client.to_v6())}
                            : client;
-    return (!squid && net::is_in(guests, net::canonical(plain))) ||
-           std::any_of(addresses.begin(), addresses.end(), [&](const peer_address& one) {
-               return one.at == plain && one.squid == squid;
-           });
+    return std::any_of(addresses.begin(), addresses.end(), [&](const peer_address& one) {
+        return one.at == plain && one.squid == squid;
+    });
+}
+
+bool peer_book::may_ask(const asio::ip::address& client) const noexcept {
+    return is_peer(client, false) || net::is_in(guests, net::canonical(client));
 }
 
 bool peer_book::is_listener(const asio::ip::address& at, std::uint16_t port) const noexcept {

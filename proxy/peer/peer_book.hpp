@@ -71,6 +71,9 @@ struct peer_book {
     [[nodiscard]] bool is_peer(const asio::ip::address& client) const noexcept {
         return is_peer(client, false) || is_peer(client, true);
     }
+    /// What siblings may ask: a Reprise that is a peer, or a guest (peering.gateway_for), which is none in
+    /// any other respect.
+    [[nodiscard]] bool may_ask(const asio::ip::address& client) const noexcept;
     /// Whether a peer listens there: one of their addresses and one of their ports.
     [[nodiscard]] bool is_listener(const asio::ip::address& at, std::uint16_t port) const noexcept;
 };

@@ -194,7 +194,7 @@ void peering::begin(asio::io_context& home,
         }
         fetcher_->follow(siblings);
         auto nodes = siblings;
-        std::erase_if(nodes, [](const followed& one) { return one.members; });
+        std::erase_if(nodes, [](const followed& one) { return one.of_site; });
         fleet_.follow(nodes);
         siblings_ = std::move(siblings);
         addresses_ = std::move(addresses);
@@ -343,7 +343,7 @@ peer::asker peering::identify(const http::request_head& request,
                               const peer::peer_book& book,
                               wall_time now) {
     peer::asker who;
-    who.is_reprise = book.is_peer(client, false);
+    who.is_reprise = book.may_ask(client);
     who.is_squid = book.is_peer(client, true);
     who.signing = checker_ != nullptr;
     who.address = client.to_string();

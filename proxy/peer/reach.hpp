@@ -6,8 +6,9 @@
 //     a sibling's asked with only-if-cached     nobody is asked
 //
 // Each asks with a question of fewer hops than its own, whoever the nodes are and however they name
-// each other: so no chain has more than two hops behind the first node, and there are no loops. (What
-// an answer is joined to is no hop: nothing that a sibling feeds is joined by one.)
+// each other: so no chain has more than two hops behind the first node, and there are no loops. With
+// homes it is one more, once: a home asks as its client would, and hands nothing on (homes.hpp). (What an
+// answer is joined to is no hop: nothing that a sibling feeds is joined by one.)
 
 #include <cstdint>
 #include <string_view>

@@ -29,7 +29,7 @@ bool exchange_state::is_squids_question() const noexcept {
 
 bool exchange_state::is_siblings_question() const noexcept {
     return w.peers && asked.facts.asked.only_if_cached && asked.facts.is_get &&
-           w.peers->book->is_peer(client.ip(), false);
+           w.peers->book->may_ask(client.ip());
 }
 
 bool exchange_state::is_sites_question() const noexcept {

@@ -41,7 +41,8 @@ std::optional<answer> identify(exchange_state& x) {
         return refuse(failure_code::user_unknown,
                       "the users have changed since the tunnel was opened");
     }
-    if (x.asked.accelerator || (x.w.peers && x.w.peers->book->is_peer(x.client.ip()))) {
+    if (x.asked.accelerator || (x.w.peers && x.w.peers->book->is_peer(x.client.ip())) ||
+        x.is_siblings_question()) {
         return std::nullopt;
     }
     if (!x.is_unseen() && !x.settings->options.access.plaintext_passwords) {

@@ -46,6 +46,9 @@ std::shared_ptr<fetch::fetch_order> make_order(exchange_state& x) {
     o.key = asked.key;
     o.url = asked.url;
     o.is_get = asked.facts.is_get;
+    if (asked.facts.asked.only_if_cached) {
+        o.asked_by = peer::asked_by::sibling;  // what it joined asks nobody for it alone
+    }
     o.admission = cache::choice_for(
         x.settings->options.admission, x.listener().admission, asked.url);
     if (const auto* rule = thread::freshness_rule_for(*x.settings, asked.url)) {

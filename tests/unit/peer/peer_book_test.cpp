@@ -1,3 +1,4 @@
+#include "proxy/net/address.hpp"
 #include "proxy/peer/discovery.hpp"
 #include "proxy/peer/peer_book.hpp"
 
@@ -49,6 +50,31 @@ TEST_SUITE("peer/peer_book") {
         const auto book = make_book(peers, {}, "us", {}, {}, {}, {}, table, nullptr);
         CHECK(book->asked_for(false).empty());
         CHECK(book->asked_for(true).empty());
+    }
+
+    TEST_CASE("a guest may ask what siblings may, and is no peer in any other respect") {
+        const std::vector<config::peer_options> peers{sibling("a", "http://10.0.0.1:443")};
+        sibling_table table;
+        const auto at = [](const char* text) { return asio::ip::make_address(text); };
+        config::network guests;
+        guests.address = net::canonical(at("192.0.2.0"));
+        guests.prefix_bits = 96 + 25;
+        const auto book = make_book(peers,
+                                    {},
+                                    "us",
+                                    configured_siblings(peers, false),
+                                    {{at("10.0.0.1"), false}},
+                                    std::vector{guests},
+                                    {},
+                                    table,
+                                    nullptr);
+        CHECK(book->may_ask(at("10.0.0.1")));
+        CHECK(book->may_ask(at("192.0.2.7")));
+        CHECK(book->may_ask(at("::ffff:192.0.2.7")));
+        CHECK_FALSE(book->may_ask(at("192.0.2.129")));
+        CHECK(book->is_peer(at("10.0.0.1")));
+        CHECK_FALSE(book->is_peer(at("192.0.2.7")));
+        CHECK_FALSE(book->is_listener(at("192.0.2.7"), 443));
     }
 
     TEST_CASE("homes go on from book to book as long as the same nodes live") {
