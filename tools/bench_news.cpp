@@ -5,13 +5,15 @@
 //
 // One thread; compare what one run prints. A source lists KEYS keys; in each piece some leave and as
 // many come, and a reader that follows has its digest in a sibling_table. What both have is compared
-// at the end.
+// at the end. Then the same of what was seen, whose news is names.
 
 #include "filter/digest_wire.hpp"
+#include "filter/sizing.hpp"
 #include "proxy/http/message_head.hpp"
 #include "proxy/peer/digest_follower.hpp"
 #include "proxy/peer/digest_source.hpp"
 #include "proxy/peer/resource.hpp"
+#include "proxy/peer/seen_source.hpp"
 #include "proxy/peer/sibling_table.hpp"
 
 #include <algorithm>
@@ -19,6 +21,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -210,11 +213,81 @@ void measure(std::uint64_t keys) {
                                     .size());
 }
 
+/// Of a filter with room for so many bits, all off at first.
+void measure_seen(std::uint64_t bits) {
+    const filter::digest_shape shape{
+        .layout = filter::digest_layout::blocked, .bits = bits, .probes = filter::lanes};
+    const filter::key_by_name by_name = [](std::uint64_t name) { return key_of(name, secret); };
+    std::uint64_t drawn = 0;
+    seen_source source{secret.id(),
+                       24h,  // the filter itself is looked at once
+                       [&](const filter::digest_stamp& stamp) {
+                           return std::make_unique<filter::digest>(
+                               shape, std::vector<std::uint64_t>(bits / 64), stamp);
+                       },
+                       [&drawn] { return ++drawn; },
+                       {.every = 1s, .key_of = by_name}};
+    std::chrono::milliseconds passed{3'600'000};
+    const auto tick = [&] { source.tick(steady_time{passed}, bench::wall()); };
+    tick();
+    const auto whole = source.digests().now();
+    follow_plan plan;
+    plan.seed = secret.id();
+    plan.news = 200ms;
+    plan.layout = filter::digest_layout::blocked;
+    plan.key_of = by_name;
+    digest_follower follower{plan, 1, steady_time{passed}};
+    const auto take = [&](const std::vector<std::byte>& wire) {
+        follower.answered(
+            {.status = 200, .etag = "\"t\"", .node = "b", .tells_news = true, .body = wire},
+            "a",
+            steady_time{passed});
+        (void)follower.take_news();
+    };
+    take(*whole->whole);
+    std::printf(
+        "\n%llu bits of what was seen. Least of 20 pieces.\n\n"
+        "| seen in a piece | noted, told and its message, us | a reader, us | bytes | a key |\n"
+        "|---:|---:|---:|---:|---:|\n",
+        static_cast<unsigned long long>(bits));
+    std::uint64_t name = 0;
+    for (const std::uint64_t count : {10u, 100u, 1000u, 3000u}) {
+        times telling, reading;
+        std::size_t bytes = 0;
+        for (int piece = 0; piece < 20; ++piece) {
+            for (std::uint64_t i = 0; i < count; ++i) {
+                source.noted(url_name{++name * apart});
+            }
+            passed += 1s;
+            const auto held = follower.held()->stamp().generation;
+            (void)source.news()->look(held);
+            telling.take(tick);
+            const auto found = source.news()->look(held);
+            if (found.what != news_shelf::state::ready) {
+                throw std::runtime_error{"no news of what was seen"};
+            }
+            bytes = found.wire->size();
+            reading.take([&] { take(*found.wire); });
+            if (follower.held()->stamp().generation != found.newest) {
+                throw std::runtime_error{"news of what was seen is not taken"};
+            }
+        }
+        std::printf("| %llu | %.1f | %.1f | %zu | %.1f |\n",
+                    static_cast<unsigned long long>(count),
+                    telling.best,
+                    reading.best,
+                    bytes,
+                    (static_cast<double>(bytes) - filter::digest_header_bytes) /
+                        static_cast<double>(count));
+    }
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
     try {
         measure(count > 1 ? std::strtoull(arguments[1], nullptr, 10) : 1'000'000);
+        measure_seen(std::uint64_t{1} << 24);
     } catch (const std::exception& error) {
         std::fprintf(stderr, "bench_news: %s\n", error.what());
         return 1;
