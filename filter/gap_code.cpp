@@ -35,6 +35,21 @@ std::uint64_t golomb_divisor(std::uint64_t listed, std::uint64_t bits) noexcept 
     return std::max(std::uint64_t{1}, static_cast<std::uint64_t>(best));
 }
 
+// What a bit more says of a gap's length is most in a quotient. So the shortest code has all remainders
+// short and as long as these can be, and quotients for the rest.
+std::uint64_t least_code_bytes(std::uint64_t listed,
+                               std::uint64_t last,
+                               std::uint64_t divisor) noexcept {
+    assert(listed > 0 && listed - 1 <= last && divisor > 0 && divisor <= most_gap);
+    const auto width = width_of(divisor);
+    const auto shorts = (std::uint64_t{1} << width) - divisor;
+    const auto of_each = shorts > 0 ? width : width + 1;
+    const auto remainders = listed * ((shorts > 0 ? shorts : divisor) - 1);
+    const auto gaps = last + 1 - listed;
+    const auto quotients = gaps > remainders ? (gaps - remainders + divisor - 1) / divisor : 0;
+    return (listed * of_each + quotients + 7) / 8;
+}
+
 gap_writer::gap_writer(std::uint64_t divisor)
     : divisor_{divisor},
       width_{width_of(divisor)},

@@ -25,6 +25,10 @@ struct coded_places {
     std::vector<std::byte> bytes;
 };
 
+std::size_t bits_of_place(std::uint64_t divisor) noexcept {
+    return static_cast<std::size_t>(std::bit_width(divisor)) + 1;
+}
+
 coded_places code_places(std::span<const std::uint64_t> places, std::uint64_t bits) {
     coded_places out{.divisor = golomb_divisor(places.size(), bits), .bytes = {}};
     gap_writer writer{out.divisor};
@@ -45,18 +49,29 @@ struct split_changes {
 split_changes split(const digest_shape& shape,
                     const net_changes& changes,
                     std::span<const std::uint64_t> words,
-                    const key_by_name& key_of) {
-    const auto divisor = golomb_divisor(changes.places.size(), shape.bits);
-    const auto bits_of_place = static_cast<std::size_t>(std::bit_width(divisor)) + 1;
+                    const key_by_name& key_of,
+                    std::size_t place_bits) {
     split_changes out;
     std::vector<bool> said(changes.places.size());
     std::vector<std::size_t> its;
     for (const auto name : changes.names) {
         its.clear();
         bool all_on = true;
+        auto at = changes.places.end();
+        std::uint64_t before = 0;
         for_each_place(shape, key_of(name), [&](std::uint64_t place) {
             all_on = all_on && (words[place / 64] & bit_at(place)) != 0;
-            const auto at = std::lower_bound(changes.places.begin(), changes.places.end(), place);
+            // In a blocked layout the next is a step away; else it may be anywhere.
+            const bool is_near = at != changes.places.end() && place > before &&
+                                 place - before < 2 * lane_bits;
+            if (is_near) {
+                while (at != changes.places.end() && *at < place) {
+                    ++at;
+                }
+            } else {
+                at = std::lower_bound(changes.places.begin(), changes.places.end(), place);
+            }
+            before = place;
             if (at != changes.places.end() && *at == place) {
                 const auto index = static_cast<std::size_t>(at - changes.places.begin());
                 if (!said[index] && std::find(its.begin(), its.end(), index) == its.end()) {
@@ -64,7 +79,7 @@ split_changes split(const digest_shape& shape,
                 }
             }
         });
-        if (all_on && its.size() * bits_of_place > bits_of_name) {
+        if (all_on && its.size() * place_bits > bits_of_name) {
             out.names.push_back(name);
             for (const auto index : its) {
                 said[index] = true;
@@ -109,21 +124,33 @@ std::optional<std::vector<std::byte>> encode_news(const news_span& span,
                      .checksum = span.sum,
                      .base_counter = span.base_counter,
                      .base_checksum = span.base_sum};
-    auto places = code_places(changes.places, span.shape.bits);
-    head.listed = changes.places.size();
-    head.divisor = places.divisor;
-    auto body = std::move(places.bytes);
-    // Few names are worth the look at all of them.
-    if (!changes.names.empty() && body.size() > 16) {
-        const auto parts = split(span.shape, changes, words, key_of);
-        const auto rest = code_places(parts.places, span.shape.bits);
+    const auto& listed = changes.places;
+    head.listed = listed.size();
+    head.divisor = golomb_divisor(listed.size(), span.shape.bits);
+    std::vector<std::byte> body;
+    // By arithmetic first: where no name is shorter than all of its places, nobody looks for one; and
+    // where names are shorter than all places in any case, these are not coded.
+    const auto place_bits = bits_of_place(head.divisor);
+    if (!changes.names.empty() && !listed.empty() &&
+        span.shape.probes * place_bits > bits_of_name) {
+        const auto parts = split(span.shape, changes, words, key_of, place_bits);
         const auto turns = parts.names.size() * span.shape.probes + parts.places.size();
-        if (turns <= most && 8 + parts.names.size() * 8 + rest.bytes.size() < body.size()) {
-            head.encoding = digest_encoding::names;
-            head.listed = parts.places.size();
-            head.divisor = rest.divisor;
-            body = body_of_names(parts.names, rest);
+        if (!parts.names.empty() && turns <= most) {
+            auto rest = code_places(parts.places, span.shape.bits);
+            const auto by_name = 8 + parts.names.size() * 8 + rest.bytes.size();
+            if (by_name >= least_code_bytes(listed.size(), listed.back(), head.divisor)) {
+                body = code_places(listed, span.shape.bits).bytes;
+            }
+            if (body.empty() || by_name < body.size()) {
+                head.encoding = digest_encoding::names;
+                head.listed = parts.places.size();
+                head.divisor = rest.divisor;
+                body = body_of_names(parts.names, rest);
+            }
         }
+    }
+    if (head.encoding == digest_encoding::golomb && body.empty()) {
+        body = code_places(listed, span.shape.bits).bytes;
     }
     if (body.size() >= (span.shape.bits + 7) / 8) {
         return std::nullopt;

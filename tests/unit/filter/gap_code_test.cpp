@@ -74,6 +74,29 @@ TEST_SUITE("filter/gap_code") {
         }
     }
 
+    TEST_CASE("no code is shorter than what arithmetic says, nor much longer at the best divisor") {
+        for (const std::uint64_t divisor : {1, 2, 3, 4, 5, 7, 64, 65, 96, 121, 128, 129, 485}) {
+            for (const double share : {0.9, 0.5, 0.1, 0.01, 0.001}) {
+                for (const std::size_t count : {1, 2, 10, 5'000}) {
+                    CAPTURE(divisor);
+                    CAPTURE(share);
+                    const auto gaps = geometric_gaps(share, count);
+                    std::uint64_t expected = 0;
+                    for (const auto gap : gaps) {
+                        expected += gap + 1;
+                    }
+                    const auto coded = code(gaps, divisor).size();
+                    const auto least = least_code_bytes(count, expected - 1, divisor);
+                    CHECK(least <= coded);
+                    const bool is_best = golomb_divisor(count, expected) == divisor;
+                    CHECK((!is_best || count < 1'000 || coded <= least + least / 5));
+                }
+            }
+        }
+        // One gap of the greatest short remainder is all that its code can say.
+        CHECK(least_code_bytes(1, 5 * 1'000 + 22, 1'000) == code({5 * 1'000 + 22}, 1'000).size());
+    }
+
     TEST_CASE("quotients longer than any word come back") {
         for (const std::uint64_t gap : {31, 32, 33, 55, 56, 57, 63, 64, 65, 127, 128, 100'000}) {
             CAPTURE(gap);
