@@ -29,6 +29,27 @@ TEST_SUITE("peer/change_journal") {
         CHECK(journal.since(2).changes.places.empty());
     }
 
+    TEST_CASE("many places, of any size, come out in order and once") {
+        for (const std::uint64_t range : {1ULL, 700ULL, 1ULL << 24, (1ULL << 33) + 5, ~0ULL}) {
+            CAPTURE(range);
+            std::mt19937_64 random{range};
+            change_journal journal{100'000};
+            journal.begin(1);
+            std::set<std::uint64_t> on;
+            for (int i = 0; i < 3'001; ++i) {
+                const auto place = random() % range;
+                const bool is_on = on.insert(place).second;
+                if (!is_on) {
+                    on.erase(place);
+                }
+                journal.turned(place, is_on);
+            }
+            CHECK(journal.close(2));
+            CHECK(journal.since(1).changes.places ==
+                  std::vector<std::uint64_t>{on.begin(), on.end()});
+        }
+    }
+
     TEST_CASE("what came and left is no step") {
         change_journal journal{100};
         journal.begin(1);
