@@ -276,20 +276,25 @@ void peering::keep() {
         look_at(seen_source_);
         look_at(members_);
         lock.lock();
-        wake_.wait_until(lock, until, [this] { return stopping_ || stirred_; });
+        // Whatever comes before that is not told before that: nobody needs to wake this thread.
         wake_.wait_until(
             lock, std::clamp(from, steady_time{}, until), [this] { return stopping_; });
-        stirred_ = false;
+        dozes_ = true;
+        wake_.wait_until(lock, until, [this] { return stopping_ || stirred_; });
+        dozes_ = stirred_ = false;
     }
 }
 
 // Maybe under the store's locks: at most once for each tick, and nobody holds the guard for long.
 void peering::stir() {
-    {
+    const bool wakes = [this] {
         const std::scoped_lock lock{guard_};
         stirred_ = true;
+        return dozes_;
+    }();
+    if (wakes) {
+        wake_.notify_one();
     }
-    wake_.notify_one();
 }
 
 peer::source_signals peering::signals_for(peer::waited_for what) {

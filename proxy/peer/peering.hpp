@@ -191,9 +191,10 @@ private:
     const std::chrono::milliseconds news_;
     const unsigned site_nodes_;
     // What the sources signal to, and so before them.
-    std::mutex guard_;  // guards stopping_, stirred_
+    std::mutex guard_;  // guards stopping_, stirred_, dozes_
     std::condition_variable wake_;
     bool stopping_ = false, stirred_ = false;
+    bool dozes_ = false;  // the keeper waits for being stirred
     peer::news_waits waits_;
     peer::digest_source source_;
     std::unique_ptr<cache::resizable_admission> seen_;  // null: not shared
