@@ -2,6 +2,8 @@
 
 #include "filter/gap_code.hpp"
 
+#include "filter/little_endian.hpp"
+
 #include <algorithm>
 #include <bit>
 #include <cassert>
@@ -58,38 +60,58 @@ gap_writer::gap_writer(std::uint64_t divisor)
 }
 
 void gap_writer::put_bits(std::uint64_t value, unsigned count) {
-    // At most 7 bits are pending between calls and at most 48 come: nothing is shifted out.
+    // At most 31 bits are pending between calls and at most 32 come: nothing is shifted out.
     pending_ |= value << used_;
     used_ += count;
-    while (used_ >= 8) {
-        out_.push_back(static_cast<std::byte>(pending_ & 0xff));
-        pending_ >>= 8;
-        used_ -= 8;
+    if (used_ >= 32) {
+        const auto at = out_.size();
+        out_.resize(at + 4);
+        put_little_endian(&out_[at], static_cast<std::uint32_t>(pending_));
+        pending_ >>= 32;
+        used_ -= 32;
     }
 }
 
 void gap_writer::put(std::uint64_t gap) {
-    auto ones = gap / divisor_;
-    const auto remainder = gap % divisor_;
-    for (; ones >= 32; ones -= 32) {
-        put_bits(low_bits(32), 32);
+    // Nearly all are short, and a processor divides those in half the time.
+    const bool is_short = (gap | divisor_) >> 32 == 0;
+    auto ones = is_short ? static_cast<std::uint32_t>(gap) / static_cast<std::uint32_t>(divisor_)
+                         : gap / divisor_;
+    const auto remainder = gap - ones * divisor_;
+    for (; ones >= 31; ones -= 31) {
+        put_bits(low_bits(31), 31);
     }
-    put_bits(low_bits(static_cast<unsigned>(ones)), static_cast<unsigned>(ones) + 1);
+    // What is left of the quotient, and its end.
+    auto value = low_bits(static_cast<unsigned>(ones));
+    auto count = static_cast<unsigned>(ones) + 1;
     if (width_ == 0) {
+        put_bits(value, count);
         return;  // a divisor of one leaves nothing over
     }
-    if (remainder < shorts_) {
-        put_bits(remainder, width_ - 1);
-    } else {
+    auto rest = remainder;
+    auto of_rest = width_ - 1;
+    if (remainder >= shorts_) {
         const auto raised = remainder + shorts_;
-        put_bits(raised >> 1, width_ - 1);
-        put_bits(raised & 1, 1);
+        rest = raised >> 1 | (raised & 1) << of_rest;
+        ++of_rest;
     }
+    if (count + of_rest <= 32) {
+        put_bits(value | rest << count, count + of_rest);
+        return;
+    }
+    put_bits(value, count);
+    if (of_rest > 32) {
+        put_bits(rest & low_bits(32), 32);
+        rest >>= 32;
+        of_rest -= 32;
+    }
+    put_bits(rest, of_rest);
 }
 
 std::vector<std::byte> gap_writer::finish() {
-    if (used_ > 0) {
-        put_bits(0, 8 - used_);
+    for (; used_ > 0; used_ -= std::min(used_, 8u)) {
+        out_.push_back(static_cast<std::byte>(pending_ & 0xff));
+        pending_ >>= 8;
     }
     return std::move(out_);
 }
