@@ -288,6 +288,7 @@ int main(int count, char** arguments) {
     try {
         measure(count > 1 ? std::strtoull(arguments[1], nullptr, 10) : 1'000'000);
         measure_seen(std::uint64_t{1} << 24);
+        measure_seen(std::uint64_t{1} << 20);  // one that is still small
     } catch (const std::exception& error) {
         std::fprintf(stderr, "bench_news: %s\n", error.what());
         return 1;

@@ -1,6 +1,7 @@
 #include "proxy/peer/told_bits.hpp"
 
 #include "filter/bit_words.hpp"
+#include "filter/news_bound.hpp"
 #include "filter/place_sum.hpp"
 
 #include <algorithm>
@@ -10,9 +11,12 @@ namespace reprise::proxy::peer {
 
 namespace {
 
-// Places and names; a key is eight places and a name in what was seen.
+// Places and names; a key is eight places and a name in what was seen. A filter that is still small must
+// do with what a busy second brings, some thousands of keys, as far as news may tell that of it: a step
+// that does not fit is told as the whole, to everybody, and a delta is made beside it.
 std::size_t most_in_journal(std::uint64_t bits) noexcept {
-    return static_cast<std::size_t>(std::max<std::uint64_t>(bits / 64, 1 << 14));
+    const auto of_a_second = std::min<std::uint64_t>(filter::most_news_places(bits), 1 << 16);
+    return static_cast<std::size_t>(std::max({bits / 64, std::uint64_t{1} << 14, of_a_second}));
 }
 
 }  // namespace

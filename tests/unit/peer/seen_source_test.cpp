@@ -156,6 +156,37 @@ TEST_SUITE("peer/seen_source") {
         CHECK_FALSE(held->now().may_contain(by_name(0)));
     }
 
+    TEST_CASE("what a busy second brings is news, also of a filter that is still small") {
+        const auto by_name = [](std::uint64_t name) { return nth_key(1, name); };
+        filter::admission_filter seen{{.objects = 1u << 16, .age = 1h}, second};
+        std::uint64_t drawn = 0;
+        seen_source source{filter::test::test_seed(),
+                           30s,
+                           [&seen](const filter::digest_stamp& stamp) {
+                               return std::make_unique<filter::digest>(seen.recent_digest(stamp));
+                           },
+                           [&drawn] { return ++drawn; },
+                           {.every = 1s, .key_of = by_name}};
+        auto steady = start;
+        source.tick(steady, now);
+        for (std::uint64_t i = 0; i < 9'000; ++i) {
+            if (i % 3'000 == 0) {
+                (void)source.news()->look(source.news()->newest());
+            }
+            seen.note(by_name(i), second);
+            source.noted(i);
+            if (i % 3'000 == 2'999) {
+                const auto before = source.news()->newest();
+                steady += 1s;
+                source.tick(steady, now);
+                CHECK(source.news()->newest() != before);
+                (void)source.news()->look(before);
+                source.tick(steady, now);
+                CHECK(source.news()->look(before).what == news_shelf::state::ready);
+            }
+        }
+    }
+
     TEST_CASE("a key that any sibling saw is seen elsewhere, until its digest is taken away") {
         seen_elsewhere all;
         seen_elsewhere::reader reader{all};
