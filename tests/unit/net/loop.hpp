@@ -12,10 +12,12 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <chrono>
 #include <exception>
 #include <optional>
 #include <string>
+#include <thread>
 
 namespace reprise::proxy::net {
 
@@ -64,6 +66,17 @@ struct test_loop {
             io.restart();
             io.run_one_for(std::chrono::milliseconds{20});
         }
+    }
+
+    /// Runs until that thread has ended, which may wait for what the loop is yet to do.
+    void join_running(std::thread& other) {
+        std::atomic<bool> joined{false};
+        std::thread waiter{[&] {
+            other.join();
+            joined = true;
+        }};
+        run_until([&] { return joined.load(); });
+        waiter.join();
     }
 
     void run_for(std::chrono::milliseconds time) {

@@ -49,15 +49,7 @@ struct tls_bench : test_loop {
     /// Runs the other side to its end on a thread of its own.
     void on_thread(std::function<void()> far) { other = std::thread{std::move(far)}; }
     /// Runs the loop until that thread has ended.
-    void join_running() {
-        std::atomic<bool> joined{false};
-        std::thread waiter{[&] {
-            other.join();
-            joined = true;
-        }};
-        run_until([&] { return joined.load(); });
-        waiter.join();
-    }
+    void join_running() { test_loop::join_running(other); }
 
     attempt<byte_stream> accepted(std::chrono::milliseconds within = test_patience) {
         return finish(accept_tls(std::move(pair.ours),

@@ -248,7 +248,7 @@ struct pool_bench_through : test_loop {
     }
     void await_result(std::thread& far) {
         run_until([&] { return result.has_value(); });
-        far.join();
+        join_running(far);  // its handshake ends with bytes of ours
         REQUIRE(result.has_value());
     }
 };
@@ -521,13 +521,7 @@ TEST_CASE("a connection inside a parent's TLS is kept where one trust judged bot
         auto again = bench.pool.try_acquire(to);
         CHECK(bool{again} != changes);
         again.close();
-        std::atomic<bool> over{false};
-        std::thread waiter{[&] {
-            parent.join();
-            over = true;
-        }};
-        bench.run_until([&] { return over.load(); });
-        waiter.join();
+        bench.join_running(parent);
     }
 }
 
