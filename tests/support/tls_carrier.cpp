@@ -79,6 +79,7 @@ void tls_carrier::carry() {
 void tls_carrier::leave(bool with_reset) {
     stop_ = true;
     carrier_.join();
+    sending_ = false;  // there is nothing more to be carried
     if (with_reset) {
         peer_.reset();
     } else {
