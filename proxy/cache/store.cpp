@@ -68,10 +68,12 @@ bool store::put(const filter::key_hash& key,
     if (before && is_outdated_by(*response, *before)) {
         return false;
     }
+    // Memory first: the disk's thread may find it older than what is there at once, and takes it out of
+    // memory then (on_outdated), where it has to be by that time.
+    const bool in_memory = memory_.put(key, url, response, asked, as, uses_to_admit);
     const bool to_disk = disk_ && when_ == disk_write::admission && as == standing::admitted &&
                          !response->parts() && belongs_on_disk(url) &&
                          disk_->put(key, url, response, asked);
-    const bool in_memory = memory_.put(key, url, response, asked, as, uses_to_admit);
     if (disk_ && in_memory && !to_disk) {
         outdate_on_disk(key, url, response, before);
     }

@@ -286,6 +286,22 @@ TEST_SUITE("cache/store") {
         }
     }
 
+    TEST_CASE("however soon the disk finds it older, it does not stay in memory") {
+        both store{disk_write::admission};
+        for (unsigned i = 0; i < 60; ++i) {
+            CAPTURE(i);
+            const auto url = url_of(i);
+            store.put(url, version(url, 100, 2, 20ms, 30ms));
+            store.push_out(url);
+            // It makes all else leave memory, which takes a while.
+            const auto slow = version(url, memory_bytes / 4, 1, 0ms, 10ms);
+            (void)store->put(key_of(url), url, slow, store->mark(key_of(url)));
+            store.settle();
+            CHECK(eventually([&] { return store->variants(key_of(url), url).empty(); }));
+            CHECK(is_version(store.on_disk(url), url, 2));
+        }
+    }
+
     TEST_CASE("what memory alone has outdates what is on disk, after a restart too") {
         both store{disk_write::eviction};
         const auto url = url_of(1);
