@@ -29,9 +29,11 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <csignal>
 #include <cstdio>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <random>
 #include <stop_token>
@@ -167,11 +169,11 @@ public:
     void make_trouble(const std::stop_token& stop) {
         std::mt19937_64 random{plan_.seed};
         const auto pass = [&](unsigned least, unsigned most) {
-            const auto until = steady_clock::now() +
-                               milliseconds{least + random() % (most - least)};
-            while (!stop.stop_requested() && steady_clock::now() < until) {
-                std::this_thread::sleep_for(milliseconds{10});
-            }
+            std::mutex guard;
+            std::condition_variable_any stopped;
+            std::unique_lock lock{guard};
+            (void)stopped.wait_for(
+                lock, stop, milliseconds{least + random() % (most - least)}, [] { return false; });
         };
         for (pass(300, 1000); !stop.stop_requested(); pass(500, 2000)) {
             const auto victim = 1 + static_cast<unsigned>(random() % (plan_.nodes - 1));
