@@ -15,9 +15,9 @@ constexpr std::size_t most_alternatives_of_class = 8;
 
 using texts = std::vector<std::string>;
 
-class reader {
+class regex_reader {
 public:
-    explicit reader(std::string_view regex) : left_{regex} {}
+    explicit regex_reader(std::string_view regex) : left_{regex} {}
 
     std::optional<texts> all() {
         auto out = alternatives(0);
@@ -217,7 +217,7 @@ std::optional<std::string> finished(std::string text) {
 }  // namespace
 
 std::optional<globs> globs_of(std::string_view regex) {
-    reader read{regex};
+    regex_reader read{regex};
     const auto all = read.all();
     if (!all) {
         return std::nullopt;

@@ -67,9 +67,9 @@ std::optional<bool> truth_of(std::string_view expression) {
     return number ? std::optional{*number != 0} : std::nullopt;
 }
 
-class reader {
+class conf_reader {
 public:
-    reader(const file_source& files, const conf_limits& limits, squid_conf& into)
+    conf_reader(const file_source& files, const conf_limits& limits, squid_conf& into)
         : files_{files},
           limits_{limits},
           into_{into},
@@ -247,7 +247,7 @@ squid_conf read_squid_conf(const std::string& path,
                            const file_source& files,
                            const conf_limits& limits) {
     squid_conf out;
-    reader{files, limits, out}.read_file(path, {path, 0}, 0);
+    conf_reader{files, limits, out}.read_file(path, {path, 0}, 0);
     return out;
 }
 
