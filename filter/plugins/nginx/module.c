@@ -85,9 +85,10 @@ static char* set_status(ngx_conf_t* cf, ngx_command_t* command, void* conf) {
                 NGX_LOG_EMERG,
                 cf,
                 0,
-                "\"reprise_status %V\" is not understood: right would be json, prometheus, or "
+                "\"reprise_status %*s\" is not understood: right would be json, prometheus, or "
                 "nothing, where a request says which",
-                &value[1]);
+                ngx_min(value[1].len, 100),
+                value[1].data);
             return NGX_CONF_ERROR;
         }
     }

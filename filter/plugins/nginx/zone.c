@@ -11,7 +11,7 @@
 
 #include "module.h"
 
-enum { most_name = 64 };
+enum { most_name = 64, most_shown = 100 };
 
 static const char* const words_known = "zone=, objects=, age=, rate=, hits=, state= and save=";
 
@@ -27,6 +27,12 @@ static int is_name(const ngx_str_t* text) {
     return text->len > 0 && text->len <= most_name;
 }
 
+/* As much of a word that is wrong as leaves room for what would be right. */
+static ngx_str_t shown(const ngx_str_t* word) {
+    const ngx_str_t start = {ngx_min(word->len, most_shown), word->data};
+    return start;
+}
+
 reprise_zone_t* reprise_zone_named(ngx_conf_t* cf, const ngx_str_t* name) {
     reprise_main_conf_t* all = ngx_http_conf_get_module_main_conf(cf, ngx_http_reprise_module);
     reprise_zone_t** known = all->zones.elts;
@@ -40,12 +46,13 @@ reprise_zone_t* reprise_zone_named(ngx_conf_t* cf, const ngx_str_t* name) {
         }
     }
     if (!is_name(name)) {
+        const ngx_str_t start = shown(name);
         ngx_conf_log_error(NGX_LOG_EMERG,
                            cf,
                            0,
                            "\"%V\" is no name of a zone: right would be 1 to %d letters, digits, "
                            "\"_\", \"-\" and \".\"",
-                           name,
+                           &start,
                            most_name);
         return NULL;
     }
@@ -154,7 +161,7 @@ static ngx_int_t open_anew(reprise_zone_t* zone) {
         ngx_log_error(NGX_LOG_ERR,
                       zone->cycle->log,
                       0,
-                      "reprise: zone \"%V\" begins empty: %s",
+                      "reprise: zone \"%V\": %s",
                       &zone->name,
                       error.text);
     }
@@ -225,8 +232,9 @@ static size_t room_for(uint64_t bytes) {
 }
 
 static char* refuse(ngx_conf_t* cf, const ngx_str_t* word, const char* right) {
+    const ngx_str_t start = shown(word);
     ngx_conf_log_error(
-        NGX_LOG_EMERG, cf, 0, "\"%V\" is not understood: right would be %s", word, right);
+        NGX_LOG_EMERG, cf, 0, "\"%V\" is not understood: right would be %s", &start, right);
     return NGX_CONF_ERROR;
 }
 
@@ -298,8 +306,7 @@ static char* take_word(ngx_conf_t* cf, reprise_zone_t* zone, const ngx_str_t* wo
         starts_with(word, "hits=")) {
         if (reprise_admission_parse(&zone->options, (const char*)word->data, &error) !=
             REPRISE_OK) {
-            ngx_conf_log_error(
-                NGX_LOG_EMERG, cf, 0, "reprise_admission: \"%V\": %s", word, error.text);
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "reprise_admission: %s", error.text);
             return NGX_CONF_ERROR;
         }
         return NGX_CONF_OK;
