@@ -9,6 +9,8 @@ if [[ ! -f $module ]]; then
     exit 77
 fi
 
+start_origin slow --max-age 3600 --delay-ms 200
+slow=$port
 start_origin pages --max-age 3600
 mkdir -p "$work/logs" "$work/tmp" "$work/state" "$work/files/sliced"
 head -c 4000 /dev/zero >"$work/files/sliced/4000"
@@ -58,6 +60,9 @@ http {
     location /off/ { proxy_pass http://127.0.0.1:$port/hello?x=; reprise_zone off; }
     location /sliced/ { slice 1k; proxy_set_header Range \$slice_range; proxy_http_version 1.1; proxy_cache_valid 206 1h; proxy_pass http://unix:$work/picky.sock; }
     location /behind/ { proxy_pass http://unix:$work/picky.sock; proxy_cache_use_stale updating; proxy_cache_background_update on; }
+    location /locked/ { proxy_pass http://127.0.0.1:$slow/hello?x=; proxy_cache_lock on; }
+    location /mirroring/ { mirror /mirrored; reprise_zone off; proxy_pass http://127.0.0.1:$port/hello?x=; }
+    location = /mirrored { internal; proxy_pass http://127.0.0.1:$port/hello?mirrored; proxy_cache_key mirrored; }
     location /fastcgi/ { fastcgi_pass unix:$work/fastcgi.sock; fastcgi_param REQUEST_URI \$request_uri; fastcgi_param REQUEST_METHOD \$request_method; }
     location /uwsgi/ { uwsgi_pass unix:$work/uwsgi.sock; uwsgi_param REQUEST_URI \$request_uri; }
     location /scgi/ { scgi_pass unix:$work/scgi.sock; scgi_param REQUEST_URI \$request_uri; }
@@ -228,6 +233,13 @@ done
 check "none of these is a sight" "$sights" "$(figure first_sights)"
 check "where admission is off, the first is stored" "MISS HIT" "$(get /off/a) $(get /off/a)"
 check "a missing page is an object" "MISS 0 refused, MISS 1 admitted, HIT 1" "$(get /picky/missing), $(get /picky/missing), $(get /picky/missing)"
+sights=$(figure first_sights)
+check "what mirrors is served" "MISS" "$(get /mirroring/a)"
+within 20 "the mirror was asked" grep -q '?mirrored' "$work/pages.requests"
+check "which tells nothing" "$sights" "$(figure first_sights)"
+curl -sS --no-progress-meter --max-time 20 --parallel --parallel-immediate --unix-socket "$work/nginx.sock" -o /dev/null \
+    "http://any/locked/x#[1-10]" || fail "ten at once under a lock"
+check "ten at once under a lock: two fetches" 2 "$(asked slow '/hello\?x=x')"
 is_old() {
     [[ $(get "$1") == "$2"* ]]
 }

@@ -158,12 +158,8 @@ static ngx_int_t open_anew(reprise_zone_t* zone) {
         return NGX_ERROR;
     }
     if (error.code != REPRISE_OK) {
-        ngx_log_error(NGX_LOG_ERR,
-                      zone->cycle->log,
-                      0,
-                      "reprise: zone \"%V\": %s",
-                      &zone->name,
-                      error.text);
+        ngx_log_error(
+            NGX_LOG_ERR, zone->cycle->log, 0, "reprise: zone \"%V\": %s", &zone->name, error.text);
     }
     return NGX_OK;
 }
