@@ -161,6 +161,8 @@ static ngx_int_t begin(ngx_conf_t* cf) {
 
 static void* make_main_conf(ngx_conf_t* cf) {
     reprise_main_conf_t* made = ngx_pcalloc(cf->pool, sizeof *made);
+    /* Where one process is all there is (master_process off), a thread of ours may be at memory that a reload gives back. */
+    reprise_saver_wait();
     if (made == NULL ||
         ngx_array_init(&made->zones, cf->pool, 4, sizeof(reprise_zone_t*)) != NGX_OK) {
         return NULL;

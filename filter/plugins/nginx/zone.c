@@ -365,7 +365,7 @@ static char* make_shared(ngx_conf_t* cf, reprise_zone_t* zone) {
             size = before->shm.size;
         } else {
             size += size == before->shm.size ? ngx_pagesize : 0;
-            ngx_log_error(NGX_LOG_NOTICE,
+            ngx_log_error(NGX_LOG_WARN,
                           cf->log,
                           0,
                           "reprise: zone \"%V\" has other options than before, and begins anew",
