@@ -8,9 +8,10 @@
 #   ```sh again       is run until it prints what the next block says, for what comes to pass a moment later
 #   ```text           is what the block before it printed: its lines in this order, others between; … is any run of characters
 #   ```json FILE      (yaml, conf) is that file
-#   ```… on b         is about the second machine, 10.0.0.2; the others about the first, 10.0.0.1
+#   ```… on b         is about the second machine, 10.0.0.2 (c is 10.0.0.3, and so on to e); the others about the first, 10.0.0.1
 # and what is set in by four is shown alone. Every machine has a user, directories and credentials as the unit makes them, behind
-# a "systemctl" of this test's; "scp" copies between the two. downloads.example.org and www.example.org are demo_origin's.
+# a "systemctl" of this test's; "scp" and "ssh" lead from one to another. There are two, and those that the guide has the addresses of.
+# downloads.example.org and www.example.org are demo_origin's.
 # shellcheck source=harness.sh
 . "$(dirname "$0")/harness.sh"
 : "${BUILD:?names the build}" "${SOURCE:?names the sources}"
@@ -18,6 +19,11 @@ PATH=$PATH:/usr/sbin:/sbin
 needs curl ip openssl unshare nsenter setpriv mount
 guide=$SOURCE/config/guides/${1:?names a guide}.md
 [[ -s $guide ]] || fail "there is no $guide"
+! grep -q 'systemctl.* haproxy' "$guide" || needs haproxy
+machines=(a b)
+for number in 3 4 5; do
+    ! grep -qF "10.0.0.$number:" "$guide" || machines+=("$(printf '\x6'"$number")")
+done
 
 if [[ ${2:-} != inside ]]; then
     if ! unshare --mount --net --pid --fork --propagation private ip link add switch type bridge 2>"$work/unshare.err"; then
@@ -37,9 +43,37 @@ for program in "$REPRISE" "$BUILD"/reprise-{digest,make-ca} "$BUILD"/tools/*/rep
 done
 cat >"$bin/systemctl" <<'END'
 #!/usr/bin/env bash
-# systemctl start|stop|restart|reload reprise, and what the unit promises.
+# systemctl start|stop|restart|reload reprise, and what the unit promises; kill -s SIGNAL reprise; restart|reload|stop haproxy.
 set -euo pipefail
 say() { echo "systemctl: $*" >&2; exit 1; }
+if [[ ${*: -1} == haproxy ]]; then
+    loads() { grep -c 'Loading success' /run/haproxy.log || true; }
+    before=$(loads 2>/dev/null)
+    case $1 in
+        restart)
+            [[ ! -s /run/haproxy.pid ]] || kill "$(</run/haproxy.pid)"
+            setsid -f bash -c 'echo $$ >/run/haproxy.pid; exec haproxy -W -f /etc/haproxy/haproxy.cfg' >>/run/haproxy.log 2>&1 </dev/null ;;
+        reload)
+            haproxy -c -q -f /etc/haproxy/haproxy.cfg
+            kill -USR2 "$(</run/haproxy.pid)" ;;
+        stop)
+            [[ ! -s /run/haproxy.pid ]] || kill "$(</run/haproxy.pid)"
+            exit 0 ;;
+        *) say "no verb $1" ;;
+    esac
+    for ((turn = 0; turn < 400; ++turn)); do
+        (($(loads) == ${before:-0})) || exit 0
+        sleep 0.05
+    done
+    cat /run/haproxy.log >&2
+    say "not ready in time"
+fi
+if [[ $1 == kill ]]; then
+    [[ $2 == -s && ${4:-} == reprise ]] || say "kill -s SIGNAL reprise"
+    kill -s "$3" "$(</run/unit.pid)"
+    rm /run/unit.pid
+    exit 0
+fi
 [[ ${2:-} == reprise ]] || say "no unit ${2:-}"
 log=/run/unit.log
 stop() {
@@ -90,17 +124,26 @@ case $1 in
     *) say "no verb $1" ;;
 esac
 END
+cat >"$bin/ssh" <<END
+#!/usr/bin/env bash
+# ssh root@10.0.0.N COMMAND...
+set -euo pipefail
+name=\$(printf '\\x6'"\${1#root@10.0.0.}")
+[[ -s "$work/\$name.pid" ]] || { echo "ssh: no way to \$1" >&2; exit 1; }
+exec nsenter -t "\$(<"$work/\$name.pid")" -m -n --wd=/ -- env "PATH=\$PATH" bash -c "\${*:2}"
+END
 cat >"$bin/scp" <<END
 #!/usr/bin/env bash
-# scp FILE... root@10.0.0.2:DIRECTORY/
+# scp FILE... root@10.0.0.N:DIRECTORY/
 set -euo pipefail
 to=\${*: -1}
-[[ \$to == root@10.0.0.2:/*/ ]] || { echo "scp: no way to \$to" >&2; exit 1; }
+[[ \$to == root@10.0.0.?:/*/ ]] || { echo "scp: no way to \$to" >&2; exit 1; }
 for file in "\${@:1:\$#-1}"; do
-    nsenter -t "\$(<"$work/b.pid")" -m sh -c 'umask 077; cat >"\$1"' - "\${to#*:}\${file##*/}" <"\$file"
+    there=\${to#*:}\${file##*/}
+    ssh "\${to%%:*}" "umask 077; cat >\$there; chmod \$(stat -c %a "\$file") \$there" <"\$file"
 done
 END
-chmod +x "$bin"/{systemctl,scp}
+chmod +x "$bin"/{systemctl,scp,ssh}
 
 # An origin's authority, which machines trust as they do any other of the public ones.
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj '/CN=an authority of the tests' \
@@ -149,8 +192,9 @@ on() {
     nsenter -t "$holder" -m -n --wd=/ -- env "PATH=$bin:$PATH" "${@:2}"
 }
 machine o 10.0.0.80
-machine a 10.0.0.1
-machine b 10.0.0.2
+for name in "${machines[@]}"; do
+    machine "$name" "10.0.0.$(($(printf '%d' "'$name") - 96))"
+done
 for served in 80 "443 --certificate $work/origin.pem --key $work/origin.key"; do
     read -ra served <<<"$served"
     start "origin_${served[0]}" nsenter -t "$(<"$work/o.pid")" -m -n -- "$ORIGIN" --address 10.0.0.80 --port "${served[@]}" \
@@ -159,8 +203,9 @@ for served in 80 "443 --certificate $work/origin.pem --key $work/origin.key"; do
 done
 stop_all() {
     local name
-    for name in a b; do
+    for name in "${machines[@]}"; do
         on "$name" systemctl stop reprise || true
+        on "$name" systemctl stop haproxy || true
     done
 }
 trap 'status=$?; stop_all; (exit "$status"); finish' EXIT

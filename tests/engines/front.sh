@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# A front before a fleet, small: that hashing by URL spares the origin what round robin asks it for again, that digests carry what moves
+# when a node joins, and that one that is killed costs no request. tools/bench_front has the figures.
+# shellcheck source=../clients/harness.sh
+. "$(dirname "$0")/../clients/harness.sh"
+PATH=$PATH:/usr/sbin:/sbin
+: "${SOURCE:?names the sources}"
+needs haproxy wrk curl perl
+"$SOURCE/tools/bench_front" --objects 2000 --settle 16000 --window 4000 --memory 4MiB --only rr,hash,hash-siblings >"$work/table" 2>"$work/front.log"
+cat "$work/table"
+# cell ROW COLUMN
+cell() {
+    awk -F' *[|] *' -v row="$1" -v column="$2" '$2 == row { print $(column + 1) }' "$work/table"
+}
+# less WHAT SMALLER LARGER
+less() {
+    awk -v a="$2" -v b="$3" 'BEGIN { exit !(a != "" && b != "" && a < b) }' || fail "$1: $2 is not less than $3"
+    echo "ok: $1: $2 < $3"
+}
+less "settled, hashing asks the origin for less than round robin" "$(cell 'consistent hashing, nothing' 2)" "$(cell 'round robin, nothing' 2)"
+less "as a fourth joins, siblings have what moved" "$(cell 'consistent hashing, siblings' 3)" "$(cell 'consistent hashing, nothing' 3)"
+for row in 'round robin, nothing' 'consistent hashing, nothing' 'consistent hashing, siblings'; do
+    check "no request fails, though a node is killed: $row" 0 "$(cell "$row" 6)"
+done
