@@ -124,16 +124,25 @@ gate::~gate() {
     }
     wakes_.notify_one();
     thread_.join();
-    save();
+    try {
+        save();
+        give_back();
+    } catch (...) {  // no memory for a sentence, or a list: the state is what was saved last
+    }
     reprise_admission_close(filter_);
-    if (!is_retired_) {
-        const std::scoped_lock hold{all().mutex};
-        const auto open = all().open();
-        const auto before = std::find_if(
-            open.rbegin(), open.rend(), [this](const auto& one) { return one->name() == name_; });
-        if (before != open.rend()) {
-            (*before)->serve_again();
-        }
+}
+
+/// The newest that is left of this name has the state and the ledger again.
+void gate::give_back() {
+    if (is_retired_) {
+        return;
+    }
+    const std::scoped_lock hold{all().mutex};
+    const auto open = all().open();
+    const auto before = std::find_if(
+        open.rbegin(), open.rend(), [this](const auto& one) { return one->name() == name_; });
+    if (before != open.rend()) {
+        (*before)->serve_again();
     }
 }
 

@@ -85,6 +85,7 @@ public:
 
 private:
     void keep();
+    void give_back();
     void show_figures() noexcept;
 
     reprise_admission_options options_;

@@ -119,7 +119,7 @@ double time_in(VRT_CTX, hdr_t name) {
 
 /// As it came from the origin and vcl_backend_response left it; what vcl_deliver did to it since is for the client.
 bool is_storable(VRT_CTX) {
-    static char surrogate_control[] = "\022Surrogate-Control:";
+    static const char surrogate_control[] = "\022Surrogate-Control:";
     const auto* const object = ctx->req->objcore;
     const auto surrogate = field(ctx, surrogate_control);
     return varnish::judge(
