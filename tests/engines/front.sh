@@ -6,7 +6,7 @@
 PATH=$PATH:/usr/sbin:/sbin
 : "${SOURCE:?names the sources}"
 needs haproxy wrk curl perl
-"$SOURCE/tools/bench_front" --objects 2000 --settle 16000 --window 4000 --memory 4MiB --only rr,hash,hash-siblings >"$work/table" 2>"$work/front.log"
+"$SOURCE/tools/bench_front" --objects 1000 --settle 10000 --window 2000 --memory 2MiB --only rr,hash,hash-siblings >"$work/table" 2>"$work/front.log"
 cat "$work/table"
 # cell ROW COLUMN
 cell() {
