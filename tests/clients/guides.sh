@@ -21,8 +21,8 @@ guide=$SOURCE/config/guides/${1:?names a guide}.md
 [[ -s $guide ]] || fail "there is no $guide"
 ! grep -q 'systemctl.* haproxy' "$guide" || needs haproxy
 machines=(a b)
-for number in 3 4 5; do
-    ! grep -qF "10.0.0.$number:" "$guide" || machines+=("$(printf '\x6'"$number")")
+for machine in c=3 d=4 e=5; do
+    ! grep -qF "10.0.0.${machine#*=}:" "$guide" || machines+=("${machine%=*}")
 done
 
 if [[ ${2:-} != inside ]]; then

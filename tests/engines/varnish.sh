@@ -123,6 +123,7 @@ check "what came with Authorization is not for all" "pass pass" \
 check "what VCL passes itself is not asked about" "pass pass" \
     "$(ask '/hello?own' -u a:b) $(ask '/hello?own' -u a:b)"
 check "none of these was a sight" $((before + 1)) "$(stat REPRISE.gate.objects_not_stored)"
+check "and none left an object, for hits or for misses" "$objects 0" "$(stat MAIN.n_object) $(stat MAIN.cache_hitmiss)"
 check "a range is one" "pass miss" "$(ask '/bytes/1000?part' -r 0-9) $(ask '/bytes/1000?part')"
 check "so is a 304" "pass miss" "$(ask '/hello?known' -H 'If-None-Match: "hello-1"') $(ask '/hello?known')"
 check "and what has no lifetime of its own, as Varnish gives it one" "pass miss hit" "$(ask /silent) $(ask /silent) $(ask /silent)"
