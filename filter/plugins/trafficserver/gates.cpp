@@ -1,0 +1,275 @@
+#include "filter/plugins/trafficserver/gates.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <ctime>
+#include <dlfcn.h>
+#include <stdexcept>
+
+namespace reprise::trafficserver {
+
+namespace {
+
+constexpr std::array<const char*, counted_count> counted_names{"objects_not_stored",
+                                                               "bytes_not_stored",
+                                                               "objects_admitted",
+                                                               "bytes_admitted",
+                                                               "hits_lost",
+                                                               "saves",
+                                                               "failed_saves"};
+constexpr std::array<const char*, told_count> told_names{"first_sights",
+                                                         "repeats",
+                                                         "refreshes",
+                                                         "young_fill",
+                                                         "old_fill",
+                                                         "strangers_known",
+                                                         "remembers_for",
+                                                         "memory"};
+
+/// The server's number for a figure, which is there already after a reload; -1 where it has no room for more.
+int figure_for(const std::string& gate, const char* what) {
+    const auto name = "plugin.reprise_admission." + gate + "." + what;
+    int id = -1;
+    if (TSStatFindName(name.c_str(), &id) == TS_SUCCESS) {
+        return id;
+    }
+    id = TSStatCreate(
+        name.c_str(), TS_RECORDDATATYPE_INT, TS_STAT_NON_PERSISTENT, TS_STAT_SYNC_SUM);
+    return id == TS_ERROR ? -1 : id;
+}
+
+/// Statistics are whole numbers: shares in millionths.
+std::int64_t millionths(double share) noexcept {
+    return std::isfinite(share) ? std::llround(share * 1e6) : 0;
+}
+
+}  // namespace
+
+// ---- one ----
+
+gate::gate(const rule_options& options, unsigned load)
+    : options_(options),
+      born_(load),
+      said_(load) {
+    const auto now = std::time(nullptr);
+    const auto opened = options_.opened();
+    reprise_error error = REPRISE_ERROR_INIT;
+    if (reprise_admission_open(&opened, now, &filter_, &error) != REPRISE_OK) {
+        throw std::runtime_error{error.text};
+    }
+    if (error.code != REPRISE_OK) {
+        TSWarning("reprise_admission: %s begins empty: %s", options_.name.c_str(), error.text);
+    }
+    next_save_ = now + options_.save.count();
+    bool has_room = true;
+    for (std::size_t i = 0; i < counted_count; ++i) {
+        counters_[i] = figure_for(options_.name, counted_names[i]);
+        has_room = has_room && counters_[i] >= 0;
+    }
+    for (std::size_t i = 0; i < told_count; ++i) {
+        gauges_[i] = figure_for(options_.name, told_names[i]);
+        has_room = has_room && gauges_[i] >= 0;
+    }
+    if (!has_room) {
+        TSWarning("reprise_admission: %s has no statistics, or not all: raise "
+                  "proxy.config.stat_api.max_stats_allowed",
+                  options_.name.c_str());
+    }
+}
+
+gate::~gate() {
+    reprise_admission_close(filter_);
+}
+
+void gate::show(std::int64_t now) const noexcept {
+    reprise_admission_figures read = REPRISE_ADMISSION_FIGURES_INIT;
+    if (reprise_admission_read(filter_, now, &read) != REPRISE_OK) {
+        return;
+    }
+    const std::array<std::int64_t, told_count> values{static_cast<std::int64_t>(read.first_sights),
+                                                      static_cast<std::int64_t>(read.repeats),
+                                                      static_cast<std::int64_t>(read.refreshes),
+                                                      millionths(read.young_fill),
+                                                      millionths(read.old_fill),
+                                                      millionths(read.strangers_known),
+                                                      read.remembers_for,
+                                                      static_cast<std::int64_t>(read.memory)};
+    for (std::size_t i = 0; i < told_count; ++i) {
+        if (gauges_[i] >= 0) {
+            TSStatIntSet(gauges_[i], values[i]);
+        }
+    }
+}
+
+void gate::save(std::int64_t now) noexcept {
+    if (options_.state.empty()) {
+        return;
+    }
+    const std::lock_guard alone{saving_};
+    next_save_ = now + options_.save.count();
+    reprise_error error = REPRISE_ERROR_INIT;
+    if (reprise_admission_save(filter_, nullptr, &error) == REPRISE_OK) {
+        failed_ = false;
+        count(counted::saves, 1);
+        return;
+    }
+    count(counted::failed_saves, 1);
+    if (!failed_) {
+        failed_ = true;
+        TSError("reprise_admission: %s is not saved: %s", options_.name.c_str(), error.text);
+    }
+}
+
+// ---- all ----
+
+gates& gates::here() {
+    static auto* const only = new gates;
+    return *only;
+}
+
+std::shared_ptr<gate> gates::open(const rule_options& options, bool is_pinned) {
+    const std::lock_guard alone{names_};
+    // The newest of a name: one that it is to follow may be there until the configuration has proved good.
+    const auto is_it = [&](const auto& one) { return one->options_.name == options.name; };
+    const auto there = std::find_if(open_.rbegin(), open_.rend(), is_it);
+    if (there != open_.rend()) {
+        auto& found = **there;
+        if (!options.says_more_than_a_name || same_filter(options, found.options_)) {
+            found.said_ = load_;
+            found.is_pinned_ = found.is_pinned_ || is_pinned;
+            return *there;
+        }
+        if (found.said_ == load_ || found.is_pinned_) {
+            throw std::invalid_argument{
+                "name=" + options.name +
+                " has other objects, age, rate, hits, state or save in another rule: say them "
+                "in the first rule of that name alone, or the same in each"};
+        }
+    }
+    for (const auto& one : open_) {
+        if (!options.state.empty() && one->options_.state == options.state && !is_it(one) &&
+            (one->said_ == load_ || one->is_pinned_)) {
+            throw std::invalid_argument{"state=" + options.state + " is that of name=" +
+                                        one->options_.name + ": each name needs a file of its own"};
+        }
+    }
+    auto made = std::make_shared<gate>(options, load_);
+    made->is_pinned_ = is_pinned;
+    open_.push_back(made);
+    return made;
+}
+
+std::vector<std::shared_ptr<gate>> gates::settled() const {
+    const std::lock_guard alone{names_};
+    return is_loading_ ? std::vector<std::shared_ptr<gate>>{} : open_;
+}
+
+void gates::before_reload() {
+    save_all();
+    const std::lock_guard alone{names_};
+    ++load_;
+    is_loading_ = true;
+}
+
+void gates::after_reload(bool is_good, bool is_used) {
+    const std::lock_guard alone{names_};
+    is_loading_ = false;
+    std::erase_if(open_, [&](const auto& one) {
+        const bool has_lost = is_good ? !is_used || one->said_ != load_ : one->born_ == load_;
+        return has_lost && !one->is_pinned_;
+    });
+}
+
+void gates::tick() noexcept {
+    try {
+        const auto now = std::time(nullptr);
+        for (const auto& one : settled()) {
+            one->show(now);
+            bool is_due = false;
+            {
+                const std::lock_guard alone{one->saving_};
+                is_due = now >= one->next_save_;
+            }
+            if (is_due) {
+                one->save(now);
+            }
+        }
+    } catch (const std::bad_alloc&) {
+        // The next second comes.
+    }
+}
+
+void gates::save_all() noexcept {
+    try {
+        for (const auto& one : settled()) {
+            one->save(std::time(nullptr));
+        }
+    } catch (const std::bad_alloc&) {
+        TSError("reprise_admission: what is remembered is not saved: no memory");
+    }
+}
+
+// ---- when ----
+
+namespace {
+
+int on_tick(TSCont, TSEvent, void*) {
+    gates::here().tick();
+    return 0;
+}
+
+/// A word of the whole server's for whoever is loaded later: its task threads run.
+int ready_word() {
+    int index = -1;
+    return TSUserArgIndexReserve(TS_USER_ARGS_GLB,
+                                 "reprise_task_threads",
+                                 "whether task threads run, for plug-ins that are loaded later",
+                                 &index) == TS_SUCCESS
+               ? index
+               : -1;
+}
+
+void begin_ticking() {
+    static std::once_flag once;
+    std::call_once(once, [] {
+        TSContScheduleEveryOnPool(
+            TSContCreate(on_tick, TSMutexCreate()), 1000, TS_THREAD_POOL_TASK);
+    });
+}
+
+int on_lifecycle(TSCont, TSEvent event, void*) {
+    if (event == TS_EVENT_LIFECYCLE_TASK_THREADS_READY) {
+        if (const auto word = ready_word(); word >= 0) {
+            TSUserArgSet(nullptr, word, &gates::here());
+        }
+        begin_ticking();
+    } else if (event == TS_EVENT_LIFECYCLE_SHUTDOWN) {
+        gates::here().save_all();
+    }
+    return 0;
+}
+
+}  // namespace
+
+void start_keeping() {
+    static std::once_flag once;
+    std::call_once(once, [] {
+        auto* const cont = TSContCreate(on_lifecycle, nullptr);
+        TSLifecycleHookAdd(TS_LIFECYCLE_SHUTDOWN_HOOK, cont);
+        TSLifecycleHookAdd(TS_LIFECYCLE_TASK_THREADS_READY_HOOK, cont);
+        const auto word = ready_word();
+        if (word >= 0 && TSUserArgGet(nullptr, word) != nullptr) {
+            begin_ticking();
+        }
+    });
+}
+
+void stay_loaded() noexcept {
+    Dl_info where{};
+    if (dladdr(reinterpret_cast<const void*>(&stay_loaded), &where) != 0 &&
+        where.dli_fname != nullptr) {
+        (void)dlopen(where.dli_fname, RTLD_NOW | RTLD_NODELETE | RTLD_NOLOAD);
+    }
+}
+
+}  // namespace reprise::trafficserver
