@@ -5,6 +5,7 @@
 //
 //   /hello         a greeting that is fresh for --max-age seconds, with an ETag
 //   /never         the same, with no-store
+//   /private       the same, for one client alone
 //   /silent        a greeting with no word on how long it is good
 //   /bytes/N       N bytes
 //   any, POST/PUT  answers with the body's length and SHA-256
@@ -171,6 +172,10 @@ made_answer serve_page(const origin_request& asked, const site_options& site) {
     if (path == "/never") {
         return plain("200 OK", "Hello, and forget it.\n");
     }
+    if (path == "/private") {
+        return {.fields = "Cache-Control: private, max-age=3600\r\nContent-Type: text/plain\r\n",
+                .text = "Hello, and to you alone.\n"};
+    }
     if (path == "/silent") {
         return {.fields = "Content-Type: text/plain\r\n",
                 .text = "Hello, for as long as you like.\n"};
@@ -180,7 +185,7 @@ made_answer serve_page(const origin_request& asked, const site_options& site) {
         return {.fields = lifetime + "Content-Type: application/octet-stream\r\n",
                 .made_up = *count};
     }
-    return plain("404 Not Found", "Here are /hello, /never, /silent and /bytes/N.\n");
+    return plain("404 Not Found", "Here are /hello, /never, /private, /silent and /bytes/N.\n");
 }
 
 // Length and SHA-256 of what came.
