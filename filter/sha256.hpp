@@ -1,6 +1,6 @@
 #pragma once
-// SHA-256 (FIPS 180-4), of short texts that are no secret's guard: a name for a seed is all that
-// this library wants of it, and for that nobody should have to link libcrypto.
+// SHA-256 (FIPS 180-4), of short texts: names for seeds, and in filter/c/ the keys and signatures of a fleet, for which
+// nobody should have to link libcrypto. What it does depends on a text's length alone, not on its bytes.
 
 #include <array>
 #include <cstddef>

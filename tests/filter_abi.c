@@ -104,6 +104,16 @@ static void digest(void) {
     MEMBER(reprise_sibling, keys);
     MEMBER(reprise_sibling, places);
     MEMBER(reprise_sibling, rate);
+    STRUCT(reprise_field);
+    MEMBER(reprise_field, name);
+    MEMBER(reprise_field, value);
+    STRUCT(reprise_request);
+    MEMBER(reprise_request, size);
+    MEMBER(reprise_request, method);
+    MEMBER(reprise_request, target);
+    MEMBER(reprise_request, authority);
+    MEMBER(reprise_request, fields);
+    MEMBER(reprise_request, field_count);
 }
 
 int main(void) {

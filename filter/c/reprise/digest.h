@@ -172,6 +172,65 @@ uint64_t reprise_siblings_ask(reprise_siblings_reader *reader, reprise_key key);
 /* For a thread that may not ask for long: lets go of memory that it would keep. */
 void reprise_siblings_rest(reprise_siblings_reader *reader);
 
+/* ---- What a fleet shares ---- */
+
+typedef struct reprise_fleet reprise_fleet;
+
+/* The keys made of the fleet's secret, a file of 32 to 4,096 random bytes (a line end at its end does not count), the same as
+ * digest.secret_file of Reprise's own caches. `now`: what was signed before is refused. A null path: the keys that
+ * everybody knows, for fleets without a secret, and nothing is signed. REPRISE_FILE where the file can't be read, REPRISE_REFUSED where
+ * it is too short or too long, REPRISE_NO_MEMORY: *fleet is null then. Blocks for the disk. */
+int reprise_fleet_open(const char *secret_file, int64_t now, reprise_fleet **fleet, reprise_error *error);
+void reprise_fleet_close(reprise_fleet *fleet);
+
+/* The 32 bytes that digests are hashed under: `seed` of sources and siblings. Valid until close. */
+const unsigned char *reprise_fleet_seed(const reprise_fleet *fleet);
+/* 1 where there is a secret: requests for digests are signed then. */
+int reprise_fleet_signs(const reprise_fleet *fleet);
+/* The key that Reprise's own caches have for a URL, for reprise_source_came and reprise_siblings_ask: "http://host/path?query", host in lower
+ * case, without the scheme's own port. No lock, no allocation. */
+reprise_key reprise_fleet_key(const reprise_fleet *fleet, const void *url, size_t length);
+
+/* A field line of a request, both ended by zeroes. */
+typedef struct reprise_field {
+    const char *name;
+    const char *value;
+} reprise_field;
+
+/* A request for a digest, as it stands on the wire. */
+typedef struct reprise_request {
+    size_t size;
+    const char *method;          /* "GET" */
+    const char *target;          /* in origin-form, with its query */
+    const char *authority;       /* Host's value; over plain HTTP without :80 */
+    const reprise_field *fields; /* of check: those of the request; others than a signature's may be left out */
+    size_t field_count;
+} reprise_request;
+#define REPRISE_REQUEST_INIT { sizeof(reprise_request), NULL, NULL, NULL, NULL, 0 }
+
+/* The field lines that sign a request (RFC 9421, hmac-sha256), each ended by CRLF, in one piece: Reprise-Node, Reprise-To, Signature-Input
+ * and Signature. `from` is the name of who asks, `to` the far end of its connection, "192.0.2.7:8080", or "[2001:db8::7]:8080".
+ * REPRISE_BAD_ARGUMENT, also where there is no secret; REPRISE_STOPPED, _FILE (no random bytes), _NO_MEMORY. */
+int reprise_fleet_sign(const reprise_fleet *fleet,
+                       const reprise_request *request,
+                       const char *from,
+                       const char *to,
+                       int64_t now,
+                       reprise_sink sink,
+                       void *context,
+                       reprise_error *error);
+
+/* Whether a request was signed by who has the secret, for this receiver, in the last minute, and not seen before. `here` is this end of the
+ * connection, as `to` above; `name` what this node goes by in Host where addresses are translated, or null. Well signed, its nonce is
+ * remembered. REPRISE_REFUSED, and `error` says "the signature is missing", or malformed, other_secret, wrong,
+ * elsewhere, out_of_time, replayed, too_many. REPRISE_BAD_ARGUMENT, _BAD_SIZE, _NO_MEMORY. */
+int reprise_fleet_check(reprise_fleet *fleet,
+                        const reprise_request *request,
+                        const char *here,
+                        const char *name,
+                        int64_t now,
+                        reprise_error *error);
+
 /* "0.1.0": of the library that is loaded. */
 const char *reprise_digest_version(void);
 
