@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <limits>
 
 namespace reprise::filter::c {
@@ -119,11 +120,13 @@ void source::publish_locked() {
         return bits_.publish();
     }();
     ++stamp.generation.counter;
-    auto made = std::make_shared<digest>(digest::of(bits, stamp));
-    if (stamp.keys == 0) {
-        stamp.keys = static_cast<std::uint64_t>(made->estimated_keys());
+    auto made = digest::of(bits, stamp);
+    if (stamp.keys == 0 && made.bits_on() != 0) {
+        // Nobody counts a ring's keys. A digest has its stamp from the beginning, so it is made once more.
+        stamp.keys = static_cast<std::uint64_t>(std::llround(made.estimated_keys()));
+        made = digest::of(bits, stamp);
     }
-    published_.push_front({std::move(made), nullptr, {}});
+    published_.push_front({std::make_shared<digest>(std::move(made)), nullptr, {}});
     stamp_ = stamp;
     is_owed_ = false;
     {
