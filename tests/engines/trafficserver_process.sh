@@ -58,7 +58,8 @@ END
     printf 'ip_allow:\n  - apply: in\n    ip_addrs: 0/0\n    action: allow\n    methods: ALL\n' >"$at/etc/ip_allow.yaml"
 }
 
-# server_settings NAME PORT
+# server_settings NAME PORT. (Statistics that are summed up before all of the server's threads run crash it: no more often than each
+# second.)
 server_settings() {
     cat >"$work/$1/etc/records.config" <<END
 CONFIG proxy.config.http.server_ports STRING $2:ip-in=127.0.0.1
@@ -72,7 +73,7 @@ CONFIG proxy.config.reverse_proxy.enabled INT 1
 CONFIG proxy.config.http.insert_response_via_str INT 2
 CONFIG proxy.config.http.cache.required_headers INT 2
 CONFIG proxy.config.http.wait_for_cache INT 1
-CONFIG proxy.config.raw_stat_sync_interval_ms INT 100
+CONFIG proxy.config.raw_stat_sync_interval_ms INT 1000
 CONFIG proxy.config.remote_sync_interval_ms INT 100
 CONFIG proxy.config.config_update_interval_ms INT 100
 CONFIG proxy.config.diags.debug.enabled INT 0
@@ -83,11 +84,11 @@ ${records:-}
 END
 }
 
-# start_server NAME: its address in $server, the process traffic_server in $server_pid.
+# start_server NAME [PORT]: its address in $server, the process traffic_server in $server_pid.
 start_server() {
     local at=$work/$1
     for _ in 1 2 3 4 5; do
-        spare_port
+        [[ -n ${2:-} ]] && spare=$2 || spare_port
         server=127.0.0.1:$spare
         server_settings "$1" "$spare"
         ((EUID != 0)) || chown -R 65534:65534 "$at"

@@ -12,6 +12,7 @@
 #include "filter/plugins/trafficserver/gates.hpp"
 #include "filter/plugins/trafficserver/lookup_url.hpp"
 #include "filter/plugins/trafficserver/rule_words.hpp"
+#include "filter/plugins/trafficserver/server.hpp"
 
 #include <ctime>
 #include <exception>

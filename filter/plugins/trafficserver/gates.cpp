@@ -1,9 +1,10 @@
 #include "filter/plugins/trafficserver/gates.hpp"
 
+#include "filter/plugins/trafficserver/server.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <ctime>
-#include <dlfcn.h>
 #include <stdexcept>
 
 namespace reprise::trafficserver {
@@ -25,18 +26,6 @@ constexpr std::array<const char*, told_count> told_names{"first_sights",
                                                          "strangers_known",
                                                          "remembers_for",
                                                          "memory"};
-
-/// The server's number for a figure, which is there already after a reload; -1 where it has no room for more.
-int figure_for(const std::string& gate, const char* what) {
-    const auto name = "plugin.reprise_admission." + gate + "." + what;
-    int id = -1;
-    if (TSStatFindName(name.c_str(), &id) == TS_SUCCESS) {
-        return id;
-    }
-    id = TSStatCreate(
-        name.c_str(), TS_RECORDDATATYPE_INT, TS_STAT_NON_PERSISTENT, TS_STAT_SYNC_SUM);
-    return id == TS_ERROR ? -1 : id;
-}
 
 /// Statistics are whole numbers: shares in millionths.
 std::int64_t millionths(double share) noexcept {
@@ -61,13 +50,14 @@ gate::gate(const rule_options& options, unsigned load)
         TSWarning("reprise_admission: %s begins empty: %s", options_.name.c_str(), error.text);
     }
     next_save_ = now + options_.save.count();
+    const auto prefix = "plugin.reprise_admission." + options_.name + ".";
     bool has_room = true;
     for (std::size_t i = 0; i < counted_count; ++i) {
-        counters_[i] = figure_for(options_.name, counted_names[i]);
+        counters_[i] = figure_for(prefix + counted_names[i]);
         has_room = has_room && counters_[i] >= 0;
     }
     for (std::size_t i = 0; i < told_count; ++i) {
-        gauges_[i] = figure_for(options_.name, told_names[i]);
+        gauges_[i] = figure_for(prefix + told_names[i]);
         has_room = has_room && gauges_[i] >= 0;
     }
     if (!has_room) {
@@ -209,67 +199,9 @@ void gates::save_all() noexcept {
     }
 }
 
-// ---- when ----
-
-namespace {
-
-int on_tick(TSCont, TSEvent, void*) {
-    gates::here().tick();
-    return 0;
-}
-
-/// A word of the whole server's for whoever is loaded later: its task threads run.
-int ready_word() {
-    int index = -1;
-    return TSUserArgIndexReserve(TS_USER_ARGS_GLB,
-                                 "reprise_task_threads",
-                                 "whether task threads run, for plug-ins that are loaded later",
-                                 &index) == TS_SUCCESS
-               ? index
-               : -1;
-}
-
-void begin_ticking() {
-    static std::once_flag once;
-    std::call_once(once, [] {
-        TSContScheduleEveryOnPool(
-            TSContCreate(on_tick, TSMutexCreate()), 1000, TS_THREAD_POOL_TASK);
-    });
-}
-
-int on_lifecycle(TSCont, TSEvent event, void*) {
-    if (event == TS_EVENT_LIFECYCLE_TASK_THREADS_READY) {
-        if (const auto word = ready_word(); word >= 0) {
-            TSUserArgSet(nullptr, word, &gates::here());
-        }
-        begin_ticking();
-    } else if (event == TS_EVENT_LIFECYCLE_SHUTDOWN) {
-        gates::here().save_all();
-    }
-    return 0;
-}
-
-}  // namespace
-
 void start_keeping() {
-    static std::once_flag once;
-    std::call_once(once, [] {
-        auto* const cont = TSContCreate(on_lifecycle, nullptr);
-        TSLifecycleHookAdd(TS_LIFECYCLE_SHUTDOWN_HOOK, cont);
-        TSLifecycleHookAdd(TS_LIFECYCLE_TASK_THREADS_READY_HOOK, cont);
-        const auto word = ready_word();
-        if (word >= 0 && TSUserArgGet(nullptr, word) != nullptr) {
-            begin_ticking();
-        }
-    });
-}
-
-void stay_loaded() noexcept {
-    Dl_info where{};
-    if (dladdr(reinterpret_cast<const void*>(&stay_loaded), &where) != 0 &&
-        where.dli_fname != nullptr) {
-        (void)dlopen(where.dli_fname, RTLD_NOW | RTLD_NODELETE | RTLD_NOLOAD);
-    }
+    keep_house([]() noexcept { gates::here().tick(); },
+               []() noexcept { gates::here().save_all(); });
 }
 
 }  // namespace reprise::trafficserver

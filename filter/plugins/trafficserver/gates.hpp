@@ -2,8 +2,7 @@
 // The filters that rules share by name, what they count, and the keeping of their state.
 //
 // Nothing of it is ever destroyed: at the server's end its threads go on while statics of a plug-in would go, and after
-// exit() none of the server's functions may be called. For the same reason this library stays where it was loaded
-// (stay_loaded): a lifecycle hook can't be taken back, and a task's continuation only by waiting for it.
+// exit() none of the server's functions may be called. For the same reason this library stays where it was loaded (server.hpp).
 
 #include "filter/plugins/trafficserver/rule_words.hpp"
 
@@ -112,9 +111,5 @@ private:
 
 /// Sees to it that what is open is shown and saved, now and then and at the end; once.
 void start_keeping();
-
-/// Keeps this library in memory for good. A reload loads another copy where the file has changed; this one takes some
-/// 300 KiB until the server ends.
-void stay_loaded() noexcept;
 
 }  // namespace reprise::trafficserver

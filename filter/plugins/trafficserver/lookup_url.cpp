@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <new>
+#include <span>
 
 namespace reprise::trafficserver {
 
@@ -95,6 +96,11 @@ std::string_view lookup_url::read(TSHttpTxn txn) noexcept {
     for (const auto piece : pieces) {
         to = std::copy(piece.begin(), piece.end(), to);
     }
+    // As siblings have it: hosts are the same in either case (RFC 3986 6.2.2.1).
+    const auto host = std::span{text + scheme.size() + 3, pieces[2].size()};
+    std::transform(host.begin(), host.end(), host.begin(), [](char c) {
+        return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    });
     return {text, length};
 }
 

@@ -1,0 +1,336 @@
+#include "filter/plugins/trafficserver/follower.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <cstring>
+#include <ctime>
+#include <fcntl.h>
+#include <memory>
+#include <new>
+#include <poll.h>
+#include <stdexcept>
+#include <string_view>
+#include <sys/socket.h>
+#include <thread>
+#include <ts/ts.h>
+#include <unistd.h>
+
+namespace reprise::trafficserver {
+
+namespace {
+
+using std::chrono::milliseconds;
+using clock = std::chrono::steady_clock;
+
+constexpr milliseconds between{1'000};
+constexpr milliseconds longest_between{60'000};
+constexpr milliseconds exchange_time{20'000};
+/// What is held is used for so long after the last good answer.
+constexpr milliseconds stale_after{60'000};
+constexpr std::size_t most_head = 16 << 10;
+constexpr std::size_t most_body = std::size_t{64} << 20;
+
+// ---- one small exchange ----
+
+class socket_handle {
+public:
+    explicit socket_handle(int handle) noexcept : handle_(handle) {}
+    socket_handle(const socket_handle&) = delete;
+    socket_handle& operator=(const socket_handle&) = delete;
+    ~socket_handle() {
+        if (handle_ >= 0) {
+            ::close(handle_);
+        }
+    }
+    [[nodiscard]] int get() const noexcept { return handle_; }
+
+private:
+    int handle_;
+};
+
+struct http_reply {
+    unsigned status = 0;  ///< 0: none, and `why`
+    std::string body;
+    std::string why;
+};
+
+bool wait_for(int handle, short what, clock::time_point until) {
+    for (;;) {
+        const auto left = std::chrono::ceil<milliseconds>(until - clock::now()).count();
+        if (left <= 0) {
+            return false;
+        }
+        pollfd one{.fd = handle, .events = what, .revents = 0};
+        const auto ready = ::poll(&one, 1, static_cast<int>(left));
+        if (ready > 0) {
+            return true;
+        }
+        if (ready < 0 && errno != EINTR) {
+            return false;
+        }
+    }
+}
+
+http_reply failure(std::string why) {
+    return {.status = 0, .body = {}, .why = std::move(why)};
+}
+
+bool send_all(int handle, std::string_view text, clock::time_point until) {
+    while (!text.empty()) {
+        const auto sent = ::send(handle, text.data(), text.size(), MSG_NOSIGNAL);
+        if (sent > 0) {
+            text.remove_prefix(static_cast<std::size_t>(sent));
+        } else if ((sent < 0 && errno != EAGAIN && errno != EINTR) ||
+                   !wait_for(handle, POLLOUT, until)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/// Appends what comes until `enough(out)`; false where it ends, or takes too long, before.
+template <class Enough>
+bool receive_until(int handle, std::string& out, clock::time_point until, Enough&& enough) {
+    std::array<char, 16 << 10> piece;
+    while (!enough(out)) {
+        const auto got = ::recv(handle, piece.data(), piece.size(), 0);
+        if (got > 0) {
+            out.append(piece.data(), static_cast<std::size_t>(got));
+        } else if (got == 0 || (errno != EAGAIN && errno != EINTR) ||
+                   !wait_for(handle, POLLIN, until)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/// The value of a field in a head, without spaces around it; empty: none. `name` in lower case.
+std::string_view field_in(std::string_view head, std::string_view name) {
+    while (!head.empty()) {
+        const auto end = std::min(head.find("\r\n"), head.size());
+        const auto line = head.substr(0, end);
+        head.remove_prefix(std::min(end + 2, head.size()));
+        const auto colon = line.find(':');
+        const bool is_it = colon == name.size() &&
+                           std::equal(name.begin(), name.end(), line.begin(), [](char a, char b) {
+                               return a == (b >= 'A' && b <= 'Z' ? b - 'A' + 'a' : b);
+                           });
+        if (is_it) {
+            auto value = line.substr(colon + 1);
+            while (value.starts_with(' ') || value.starts_with('\t')) {
+                value.remove_prefix(1);
+            }
+            while (value.ends_with(' ') || value.ends_with('\t')) {
+                value.remove_suffix(1);
+            }
+            return value;
+        }
+    }
+    return {};
+}
+
+http_reply fetch_once(const endpoint& with, const std::string& request) {
+    const auto until = clock::now() + exchange_time;
+    const socket_handle to{
+        ::socket(with.address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
+    if (to.get() < 0) {
+        return failure("no socket is to be had");
+    }
+    if (::connect(to.get(), reinterpret_cast<const sockaddr*>(&with.address), with.length) != 0) {
+        int why = errno;
+        if (why == EINPROGRESS && wait_for(to.get(), POLLOUT, until)) {
+            socklen_t size = sizeof why;
+            ::getsockopt(to.get(), SOL_SOCKET, SO_ERROR, &why, &size);
+        }
+        if (why != 0) {
+            return failure(std::string{"it can't be reached: "} + std::strerror(why));
+        }
+    }
+    if (!send_all(to.get(), request, until)) {
+        return failure("it does not take the question");
+    }
+    std::string came;
+    std::size_t head_end = 0;
+    const bool has_head = receive_until(to.get(), came, until, [&](const std::string& so_far) {
+        head_end = so_far.find("\r\n\r\n");
+        return head_end != so_far.npos || so_far.size() > most_head;
+    });
+    unsigned status = 0;
+    const auto is_http = came.starts_with("HTTP/1.") && came.size() > 12 &&
+                         std::from_chars(came.data() + 9, came.data() + 12, status).ptr ==
+                             came.data() + 12;
+    if (!has_head || head_end == came.npos || !is_http || status < 200) {
+        return failure("its answer is not HTTP, or broke off");
+    }
+    const std::string head = came.substr(0, head_end);
+    http_reply out{.status = status, .body = came.substr(head_end + 4), .why = {}};
+    if (status == 304) {
+        out.body.clear();
+        return out;
+    }
+    std::size_t length = 0;
+    const auto said = field_in(head, "content-length");
+    if (!field_in(head, "transfer-encoding").empty() || said.empty() ||
+        std::from_chars(said.data(), said.data() + said.size(), length).ptr !=
+            said.data() + said.size()) {
+        return failure("its answer does not say how long it is");
+    }
+    if (length > most_body) {
+        return failure("its digest is larger than 64 MiB");
+    }
+    if (!receive_until(to.get(), out.body, until, [&](const std::string& so_far) {
+            return so_far.size() >= length;
+        })) {
+        return failure("its answer broke off");
+    }
+    out.body.resize(length);
+    return out;
+}
+
+// ---- a sibling ----
+
+int append_piece(void* to, const void* piece, size_t bytes) {
+    static_cast<std::string*>(to)->append(static_cast<const char*>(piece), bytes);
+    return 0;
+}
+
+class follower {
+public:
+    explicit follower(const followed& one) : it_(one) {}
+
+    /// One question; for how long to wait then.
+    milliseconds step() {
+        const auto trouble = ask();
+        const auto now = clock::now();
+        if (trouble.empty()) {
+            if (!said_.empty()) {
+                TSNote("reprise_siblings: the digest of %s is to be had again",
+                       it_.whom.name.c_str());
+                said_.clear();
+            }
+            failures_ = 0;
+            good_at_ = now;
+            return between;
+        }
+        it_.whom.count(met::failed_digests);
+        if (trouble != said_) {
+            TSWarning("reprise_siblings: no digest of %s (%s): %s",
+                      it_.whom.name.c_str(),
+                      it_.whom.at_text.c_str(),
+                      trouble.c_str());
+            said_ = trouble;
+        }
+        if (now - good_at_ > stale_after) {
+            reprise_siblings_forget(it_.all.digests(), it_.whom.number);
+            it_.whom.set(met::digest_keys, 0);
+        }
+        return std::min(between * (1 << std::min(failures_++, 6U)), longest_between);
+    }
+
+private:
+    /// Empty: it was good.
+    std::string ask() {
+        reprise_sibling held = REPRISE_SIBLING_INIT;
+        (void)reprise_siblings_read(it_.all.digests(), it_.whom.number, &held);
+        const bool has_one = held.counter != 0 && !whole_next_;
+        const auto generation = generation_text(held.epoch, held.counter);
+        const std::string target = std::string{"/.well-known/reprise/digest"} +
+                                   (has_one ? "?since=" + generation : "");
+        std::string request = "GET " + target + " HTTP/1.1\r\nHost: " + it_.whom.authority +
+                              "\r\nConnection: close\r\n";
+        if (has_one) {
+            request += "If-None-Match: \"" + generation + "\"\r\n";
+        }
+        if (reprise_fleet_signs(it_.fleet) != 0) {
+            reprise_request as_signed = REPRISE_REQUEST_INIT;
+            as_signed.method = "GET";
+            as_signed.target = target.c_str();
+            as_signed.authority = it_.whom.authority.c_str();
+            reprise_error error = REPRISE_ERROR_INIT;
+            if (reprise_fleet_sign(it_.fleet,
+                                   &as_signed,
+                                   it_.node.c_str(),
+                                   it_.whom.at_text.c_str(),
+                                   std::time(nullptr),
+                                   append_piece,
+                                   &request,
+                                   &error) != REPRISE_OK) {
+                return error.text;
+            }
+        }
+        request += "\r\n";
+        return judge(fetch_once(it_.whom.at, request));
+    }
+
+    std::string judge(const http_reply& came) {
+        if (came.status == 0) {
+            return came.why;
+        }
+        if (came.status == 304) {
+            return {};
+        }
+        if (came.status != 200) {
+            constexpr std::size_t longest_word = 160;
+            std::string out = "status " + std::to_string(came.status);
+            const auto end = std::find_if(
+                came.body.begin(), came.body.end(), [](char c) { return c < 0x20 || c > 0x7e; });
+            const std::string word{came.body.begin(), end};
+            if (!word.empty() && !word.starts_with('<')) {
+                out += ": " + word.substr(0, longest_word);
+            }
+            return out;
+        }
+        reprise_error error = REPRISE_ERROR_INIT;
+        const auto code = reprise_siblings_take(
+            it_.all.digests(), it_.whom.number, came.body.data(), came.body.size(), &error);
+        whole_next_ = code == REPRISE_ASK_WHOLE;
+        if (code == REPRISE_OK) {
+            reprise_sibling now = REPRISE_SIBLING_INIT;
+            (void)reprise_siblings_read(it_.all.digests(), it_.whom.number, &now);
+            it_.whom.set(met::digest_keys, now.keys);
+            it_.whom.count(met::digest_bytes, came.body.size());
+        }
+        return code == REPRISE_OK || whole_next_ ? "" : error.text;
+    }
+
+    followed it_;
+    bool whole_next_ = false;
+    unsigned failures_ = 0;
+    std::string said_;
+    clock::time_point good_at_ = clock::now();
+};
+
+void* run(void* data) {
+    auto* const one = static_cast<follower*>(data);
+    for (;;) {
+        milliseconds pause = longest_between;
+        try {
+            pause = one->step();
+        } catch (const std::bad_alloc&) {
+            // There may be memory in a minute.
+        }
+        std::this_thread::sleep_for(pause);
+    }
+}
+
+}  // namespace
+
+std::string generation_text(std::uint64_t epoch, std::uint64_t counter) {
+    std::array<char, 40> text;
+    auto* at = std::to_chars(text.data(), text.data() + text.size(), epoch, 16).ptr;
+    *at++ = '-';
+    at = std::to_chars(at, text.data() + text.size(), counter, 16).ptr;
+    return {text.data(), at};
+}
+
+void follow(const followed& one) {
+    // Never deleted: the thread goes on until the process has ended.
+    if (TSThreadCreate(run, new follower{one}) == nullptr) {
+        throw std::runtime_error{"there is no thread to be had for the digest of " + one.whom.name};
+    }
+}
+
+}  // namespace reprise::trafficserver

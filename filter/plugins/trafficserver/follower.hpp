@@ -1,0 +1,25 @@
+#pragma once
+// Keeping up with one sibling's digest: asked for once a second, what changed since the one that is held. On a thread of its own,
+// with plain sockets: the server's own way to fetch adds a Via, which says of a question that it was passed on for somebody.
+
+#include "filter/plugins/trafficserver/neighbours.hpp"
+
+#include <reprise/digest.h>
+#include <string>
+
+namespace reprise::trafficserver {
+
+/// "1f-2", in hexadecimal digits: as ETags and since= name a digest.
+[[nodiscard]] std::string generation_text(std::uint64_t epoch, std::uint64_t counter);
+
+struct followed {
+    neighbour& whom;
+    neighbours& all;
+    const reprise_fleet* fleet;
+    std::string node;
+};
+
+/// Begins; never ends. @throws std::runtime_error where there is no thread to be had
+void follow(const followed& one);
+
+}  // namespace reprise::trafficserver

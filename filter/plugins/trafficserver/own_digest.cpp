@@ -1,0 +1,202 @@
+#include "filter/plugins/trafficserver/own_digest.hpp"
+
+#include "filter/plugins/trafficserver/follower.hpp"
+#include "filter/plugins/trafficserver/server.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <ctime>
+#include <ts/ts.h>
+
+namespace reprise::trafficserver {
+
+namespace {
+
+constexpr std::array<const char*, 10> own_names{"objects",
+                                                "room",
+                                                "generation",
+                                                "places_on",
+                                                "rate",
+                                                "memory",
+                                                "answers",
+                                                "refused",
+                                                "saves",
+                                                "failed_saves"};
+constexpr std::uint64_t usual_object = 16 << 10;
+constexpr std::uint64_t least_objects = 10'000;
+constexpr std::uint32_t remembered_digests = 3;
+/// What the cache writes beside head and body: its document's header, and alignment.
+constexpr std::uint64_t beside = 600;
+
+std::int64_t server_figure(const char* name) noexcept {
+    TSMgmtInt value = 0;
+    return TSMgmtIntGet(name, &value) == TS_SUCCESS ? value : 0;
+}
+
+int append_wire(void* to, const void* piece, size_t bytes) {
+    static_cast<std::string*>(to)->append(static_cast<const char*>(piece), bytes);
+    return 0;
+}
+
+}  // namespace
+
+own_digest::own_digest(const fleet_options& options, const unsigned char* seed)
+    : options_(options),
+      seed_(seed) {
+    for (std::size_t i = 0; i < own_names.size(); ++i) {
+        figures_[i] = figure_for(std::string{"plugin.reprise_siblings.own."} + own_names[i]);
+    }
+}
+
+void own_digest::came(reprise_key key, std::uint64_t bytes) noexcept {
+    const auto taken = bytes + beside;
+    objects_.fetch_add(1, std::memory_order_relaxed);
+    written_.fetch_add(taken, std::memory_order_relaxed);
+    if (auto* const source = source_.load(std::memory_order_acquire)) {
+        reprise_source_came(source, key, taken);
+    }
+}
+
+void own_digest::open() {
+    total_ = server_figure("proxy.process.cache.bytes_total");
+    const auto room = options_.room != 0 ? options_.room : static_cast<std::uint64_t>(total_);
+    if (room == 0) {
+        return;  // the cache is not there yet
+    }
+    reprise_source_options wanted = REPRISE_SOURCE_OPTIONS_INIT;
+    wanted.kind = REPRISE_STAMPED;
+    wanted.room = room;
+    wanted.keys = options_.objects != 0 ? options_.objects
+                                        : std::max(room / usual_object, least_objects);
+    wanted.history = remembered_digests;
+    wanted.seed = seed_;
+    wanted.state = options_.state.empty() ? nullptr : options_.state.c_str();
+    reprise_error error = REPRISE_ERROR_INIT;
+    reprise_source* made = nullptr;
+    if (reprise_source_open(&wanted, &made, &error) != REPRISE_OK) {
+        if (!open_failed_) {
+            open_failed_ = true;
+            TSError("reprise_siblings: there is no digest of this cache: %s", error.text);
+        }
+        return;
+    }
+    if (error.code != REPRISE_OK) {
+        TSWarning("reprise_siblings: the digest begins empty: %s", error.text);
+    }
+    next_save_ = std::time(nullptr) + options_.save.count();
+    source_.store(made, std::memory_order_release);
+}
+
+// A wrap of one of the stripes comes when that is full: so many of them as there are stripes are the whole of what the cache keeps.
+void own_digest::calibrate() noexcept {
+    const auto wraps = server_figure("proxy.process.cache.wrap_count");
+    const auto written = written_.load(std::memory_order_relaxed);
+    if (options_.room != 0) {
+        return;
+    }
+    if (!wraps_ || wraps < *wraps_) {
+        wraps_ = wraps;
+        written_at_wrap_ = wraps == 0 ? 0 : written;
+        // What was written before this start is not known: the first wrap only begins the count.
+        return;
+    }
+    if (wraps == *wraps_) {
+        return;
+    }
+    const auto each = static_cast<double>(written - written_at_wrap_) /
+                      static_cast<double>(wraps - *wraps_);
+    const auto stripes = options_.stripes != 0
+                             ? static_cast<double>(options_.stripes)
+                             : std::max(1.0, std::round(static_cast<double>(total_) / each));
+    if (*wraps_ == 0 || static_cast<double>(wraps - *wraps_) >= stripes) {
+        const bool is_whole_round = *wraps_ != 0;
+        if (is_whole_round && each > 0) {
+            (void)reprise_source_set_room(source_.load(std::memory_order_acquire),
+                                          static_cast<std::uint64_t>(each * stripes));
+        }
+        wraps_ = wraps;
+        written_at_wrap_ = written;
+    }
+}
+
+void own_digest::show() noexcept {
+    reprise_source_figures read = REPRISE_SOURCE_FIGURES_INIT;
+    if (auto* const source = source_.load(std::memory_order_acquire)) {
+        (void)reprise_source_read(source, &read);
+    }
+    const auto of = [](const std::atomic<std::uint64_t>& one) {
+        return one.load(std::memory_order_relaxed);
+    };
+    const std::array<std::uint64_t, own_names.size()> values{
+        of(objects_),
+        read.room,
+        read.generation,
+        read.places_on,
+        static_cast<std::uint64_t>(std::llround(read.rate * 1e6)),
+        read.memory,
+        of(answers_),
+        of(refusals_),
+        of(saves_),
+        of(failed_saves_)};
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        if (figures_[i] >= 0) {
+            TSStatIntSet(figures_[i], static_cast<TSMgmtInt>(values[i]));
+        }
+    }
+}
+
+void own_digest::tick() noexcept {
+    auto* source = source_.load(std::memory_order_acquire);
+    if (source == nullptr) {
+        open();
+        source = source_.load(std::memory_order_acquire);
+    }
+    if (source != nullptr) {
+        calibrate();
+        (void)reprise_source_publish(source, nullptr);
+        if (const auto now = std::time(nullptr); now >= next_save_) {
+            next_save_ = now + options_.save.count();
+            save();
+        }
+    }
+    show();
+}
+
+void own_digest::save() noexcept {
+    auto* const source = source_.load(std::memory_order_acquire);
+    if (source == nullptr || options_.state.empty()) {
+        return;
+    }
+    const std::lock_guard alone{saving_};
+    reprise_error error = REPRISE_ERROR_INIT;
+    if (reprise_source_save(source, nullptr, &error) == REPRISE_OK) {
+        saves_.fetch_add(1, std::memory_order_relaxed);
+        save_failed_ = false;
+        return;
+    }
+    failed_saves_.fetch_add(1, std::memory_order_relaxed);
+    if (!save_failed_) {
+        save_failed_ = true;
+        TSError("reprise_siblings: the digest is not saved: %s", error.text);
+    }
+}
+
+own_digest::news own_digest::since(std::uint64_t epoch, std::uint64_t counter) {
+    auto* const source = source_.load(std::memory_order_acquire);
+    if (source == nullptr) {
+        return {};
+    }
+    // The digest may be published anew between the two: then the tag is one too new, the bytes' own head is what counts, and the
+    // next question is answered by 304 or from there.
+    reprise_source_figures read = REPRISE_SOURCE_FIGURES_INIT;
+    news out;
+    const auto code = reprise_source_serve(source, epoch, counter, append_wire, &out.body, nullptr);
+    (void)reprise_source_read(source, &read);
+    if (code == REPRISE_UNCHANGED || code == REPRISE_OK) {
+        out.what = code == REPRISE_OK ? news::kind::bytes : news::kind::unchanged;
+        out.etag = '"' + generation_text(read.epoch, read.counter) + '"';
+    }
+    return out;
+}
+
+}  // namespace reprise::trafficserver
