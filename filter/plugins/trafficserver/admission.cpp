@@ -74,6 +74,8 @@ struct sight : claim {
 };
 
 int slot = -1;
+/// plugin.config has a line: then a rule has to say that a transaction is its own. Nothing is said where nobody asks.
+bool is_for_all = false;
 
 bool is_get(TSHttpTxn txn, bool& is_range) noexcept {
     TSMBuffer buffer = nullptr;
@@ -333,6 +335,7 @@ namespace ats = reprise::trafficserver;
         // Never deleted: transactions go on until the process has ended.
         auto* const all_urls = ats::make_rule(all.subspan(all.empty() ? 0 : 1), true).release();
         TSHttpHookAdd(TS_HTTP_CACHE_LOOKUP_COMPLETE_HOOK, all_urls->lookups);
+        ats::is_for_all = true;
     } catch (const std::exception& failure) {
         // A server that stores everything, where it was told not to, would be noticed by its disk's wear alone.
         TSEmergency("reprise_admission: plugin.config: %s", failure.what());
@@ -392,9 +395,12 @@ namespace ats = reprise::trafficserver;
                                                             TSHttpTxn txn,
                                                             TSRemapRequestInfo*) {
     auto& by = *static_cast<ats::rule*>(instance);
-    if (TSUserArgGet(txn, ats::slot) == nullptr) {  // the first of two rules of ours is the one
+    if (ats::is_for_all) {
+        if (TSUserArgGet(txn, ats::slot) != nullptr) {
+            return TSREMAP_NO_REMAP;  // the first of two rules of ours is the one
+        }
         TSUserArgSet(txn, ats::slot, &by.mark);
-        TSHttpTxnHookAdd(txn, TS_HTTP_CACHE_LOOKUP_COMPLETE_HOOK, by.lookups);
     }
+    TSHttpTxnHookAdd(txn, TS_HTTP_CACHE_LOOKUP_COMPLETE_HOOK, by.lookups);
     return TSREMAP_NO_REMAP;
 }
