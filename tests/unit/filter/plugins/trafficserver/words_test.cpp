@@ -43,7 +43,7 @@ bool has(const std::string& text, const std::string& part) {
 
 }  // namespace
 
-TEST_SUITE("plugins/trafficserver/words") {
+TEST_SUITE("filter/plugins/trafficserver/words") {
     TEST_CASE("a rule without words has the defaults, and keeps nothing") {
         const auto rule = rule_of({});
         CHECK(rule.name == "default");
