@@ -58,8 +58,8 @@ END
     printf 'ip_allow:\n  - apply: in\n    ip_addrs: 0/0\n    action: allow\n    methods: ALL\n' >"$at/etc/ip_allow.yaml"
 }
 
-# server_settings NAME PORT. (Statistics that are summed up before all of the server's threads run crash it: no more often than each
-# second.)
+# server_settings NAME PORT. (Statistics that are summed up before all of the server's threads run crash it: no sooner than half a
+# second after its start.)
 server_settings() {
     cat >"$work/$1/etc/records.config" <<END
 CONFIG proxy.config.http.server_ports STRING $2:ip-in=127.0.0.1
@@ -73,7 +73,7 @@ CONFIG proxy.config.reverse_proxy.enabled INT 1
 CONFIG proxy.config.http.insert_response_via_str INT 2
 CONFIG proxy.config.http.cache.required_headers INT 2
 CONFIG proxy.config.http.wait_for_cache INT 1
-CONFIG proxy.config.raw_stat_sync_interval_ms INT 1000
+CONFIG proxy.config.raw_stat_sync_interval_ms INT 500
 CONFIG proxy.config.remote_sync_interval_ms INT 100
 CONFIG proxy.config.config_update_interval_ms INT 100
 CONFIG proxy.config.diags.debug.enabled INT 0

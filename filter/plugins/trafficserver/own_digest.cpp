@@ -88,34 +88,39 @@ void own_digest::open() {
 }
 
 // A wrap of one of the stripes comes when that is full: so many of them as there are stripes are the whole of what the cache keeps.
+// Counted from the first that is seen, so that what statistics are behind matters less with each. More than the server says the cache
+// has it can't keep.
 void own_digest::calibrate() noexcept {
-    const auto wraps = server_figure("proxy.process.cache.wrap_count");
-    const auto written = written_.load(std::memory_order_relaxed);
     if (options_.room != 0) {
         return;
     }
-    if (!wraps_ || wraps < *wraps_) {
-        wraps_ = wraps;
-        written_at_wrap_ = wraps == 0 ? 0 : written;
-        // What was written before this start is not known: the first wrap only begins the count.
+    const auto wraps = server_figure("proxy.process.cache.wrap_count");
+    const auto written = written_.load(std::memory_order_relaxed);
+    if (!last_wraps_) {
+        last_wraps_ = wraps;
         return;
     }
-    if (wraps == *wraps_) {
+    if (wraps == *last_wraps_) {
         return;
     }
-    const auto each = static_cast<double>(written - written_at_wrap_) /
-                      static_cast<double>(wraps - *wraps_);
-    const auto stripes = options_.stripes != 0
-                             ? static_cast<double>(options_.stripes)
-                             : std::max(1.0, std::round(static_cast<double>(total_) / each));
-    if (*wraps_ == 0 || static_cast<double>(wraps - *wraps_) >= stripes) {
-        const bool is_whole_round = *wraps_ != 0;
-        if (is_whole_round && each > 0) {
-            (void)reprise_source_set_room(source_.load(std::memory_order_acquire),
-                                          static_cast<std::uint64_t>(each * stripes));
-        }
-        wraps_ = wraps;
-        written_at_wrap_ = written;
+    const bool is_first = !first_wraps_ || wraps < *first_wraps_;
+    last_wraps_ = wraps;
+    if (is_first) {
+        first_wraps_ = wraps;
+        written_at_first_ = written;
+        return;
+    }
+    const auto count = static_cast<double>(wraps - *first_wraps_);
+    const auto each = static_cast<double>(written - written_at_first_) / count;
+    const auto total = static_cast<double>(total_);
+    if (each < 1) {
+        return;
+    }
+    const auto stripes = options_.stripes != 0 ? static_cast<double>(options_.stripes)
+                                               : std::max(1.0, std::round(total / each));
+    if (count >= stripes) {
+        (void)reprise_source_set_room(source_.load(std::memory_order_acquire),
+                                      static_cast<std::uint64_t>(std::min(each * stripes, total)));
     }
 }
 

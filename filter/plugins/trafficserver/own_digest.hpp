@@ -54,8 +54,8 @@ private:
     std::int64_t next_save_ = 0;
     bool open_failed_ = false;
     std::int64_t total_ = 0;
-    std::optional<std::int64_t> wraps_;
-    std::uint64_t written_at_wrap_ = 0;
+    std::optional<std::int64_t> last_wraps_, first_wraps_;
+    std::uint64_t written_at_first_ = 0;
     std::array<int, 10> figures_{};
 };
 
