@@ -92,24 +92,12 @@ stop_server
 
 # ---- words ----
 
-# refused WORD...: what Traffic Server says, which doesn't start. refused_rules: with the rules on standard input.
+# refused WORD...: what is said of these in plugin.config. refused_rules RULES: of these.
 refused() {
-    make_server bad <<<"$plugins/reprise_admission.so $*"
-    does_not_start
+    refused_by "$plugins/reprise_admission.so $*" "" 'reprise_admission: .*'
 }
 refused_rules() {
-    make_server bad </dev/null
-    cat >"$work/bad/etc/remap.config"
-    does_not_start
-}
-does_not_start() {
-    rm -f "$work/bad/log/diags.log"
-    server_settings bad 9
-    ((EUID != 0)) || chown -R 65534:65534 "$work/bad"
-    if timeout 20 "${as_user[@]}" env TS_RUNROOT="$work/bad/runroot.yaml" traffic_server >"$work/bad.out" 2>&1; then
-        fail "Traffic Server starts with bad words"
-    fi
-    grep -o 'reprise_admission: .*' "$work/bad/log/diags.log" | tail -n 1
+    refused_by "" "$1" 'reprise_admission: .*'
 }
 check_matches "a number that is none is refused" 'plugin.config: .*objects.*10X' "$(refused objects=10X)"
 check_matches "an option that is none is refused, and those that are, named" \
@@ -119,16 +107,12 @@ check_matches "save has bounds" 'save=2d.*must be 1s to 24h' "$(refused save=2d)
 
 rule="@plugin=$plugins/reprise_admission.so"
 check_matches "so are two rules that differ under one name" 'name=a has other objects, age, .* in the first rule' "$(
-    refused_rules <<END
-map http://a.test/ http://$pages/ $rule @pparam=name=a @pparam=objects=1k
-map http://b.test/ http://$pages/ $rule @pparam=name=a @pparam=objects=2k
-END
+    refused_rules "map http://a.test/ http://$pages/ $rule @pparam=name=a @pparam=objects=1k
+map http://b.test/ http://$pages/ $rule @pparam=name=a @pparam=objects=2k"
 )"
 check_matches "and two names with one file" 'state=/.*/seen is that of name=a' "$(
-    refused_rules <<END
-map http://a.test/ http://$pages/ $rule @pparam=name=a @pparam=state=seen
-map http://b.test/ http://$pages/ $rule @pparam=name=b @pparam=state=seen
-END
+    refused_rules "map http://a.test/ http://$pages/ $rule @pparam=name=a @pparam=state=seen
+map http://b.test/ http://$pages/ $rule @pparam=name=b @pparam=state=seen"
 )"
 
 # ---- remap.config, and reloads ----

@@ -167,3 +167,16 @@ how() {
         *) head -n 1 <<<"$head" ;;
     esac
 }
+
+# refused_by PLUGIN_CONFIG REMAP_CONFIG PATTERN: the last line of diags.log that matches, of a server with these, which doesn't start.
+refused_by() {
+    make_server bad <<<"$1"
+    printf '%s\n' "$2" >"$work/bad/etc/remap.config"
+    rm -f "$work/bad/log/diags.log"
+    server_settings bad 9
+    ((EUID != 0)) || chown -R 65534:65534 "$work/bad"
+    if timeout 20 "${as_user[@]}" env TS_RUNROOT="$work/bad/runroot.yaml" traffic_server >"$work/bad.out" 2>&1; then
+        fail "Traffic Server starts with bad words"
+    fi
+    grep -o "$3" "$work/bad/log/diags.log" | tail -n 1
+}

@@ -170,14 +170,7 @@ within 20 "and knows it after a restart" is_of "$a" own.places_on "$on"
 # ---- words ----
 
 refused() { # WORD...
-    make_server bad <<<"$plugins/reprise_siblings.so $*"
-    rm -f "$work/bad/log/diags.log"
-    server_settings bad 9
-    ((EUID != 0)) || chown -R 65534:65534 "$work/bad"
-    if timeout 20 "${as_user[@]}" env TS_RUNROOT="$work/bad/runroot.yaml" traffic_server >"$work/bad.out" 2>&1; then
-        fail "Traffic Server starts with bad words"
-    fi
-    grep -o 'reprise_siblings: .*' "$work/bad/log/diags.log" | tail -n 1
+    refused_by "$plugins/reprise_siblings.so $*" "" 'reprise_siblings: .*'
 }
 check_matches "a fleet without a word on its secret is refused" 'secret= is missing: the file .* or secret=none' "$(refused node=x)"
 check_matches "a secret that is not there is named" "the secret $work/nowhere can't be read: there is no such file" \

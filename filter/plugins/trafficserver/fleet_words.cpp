@@ -1,9 +1,10 @@
 #include "filter/plugins/trafficserver/fleet_words.hpp"
 
+#include "filter/plugins/trafficserver/words.hpp"
+
 #include <algorithm>
 #include <arpa/inet.h>
 #include <array>
-#include <charconv>
 #include <cstring>
 #include <reprise/digest.h>
 #include <stdexcept>
@@ -12,26 +13,6 @@
 namespace reprise::trafficserver {
 
 namespace {
-
-constexpr std::size_t longest_node_name = 40;
-
-[[noreturn]] void refuse_word(std::string_view word, std::string_view right) {
-    throw std::invalid_argument{"\"" + std::string{word} + "\": " + std::string{right}};
-}
-
-bool is_node_name(std::string_view text) noexcept {
-    return !text.empty() && text.size() <= longest_node_name &&
-           std::ranges::all_of(text, [](char c) {
-               return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                      c == '_' || c == '-';
-           });
-}
-
-template <class Number>
-bool read_number(std::string_view text, Number& out) noexcept {
-    const auto read = std::from_chars(text.data(), text.data() + text.size(), out);
-    return read.ec == std::errc{} && read.ptr == text.data() + text.size();
-}
 
 /// Digits, and k, M, G or T behind them: of 1,000, or of 1,024 for bytes.
 bool read_amount(std::string_view text, std::uint64_t thousand, std::uint64_t& out) noexcept {
@@ -81,7 +62,7 @@ sibling_words sibling_in(std::string_view word, std::string_view value) {
     const auto colon = value.rfind(':');
     std::uint16_t port = 0;
     if (sign == value.npos || colon == value.npos || colon < sign ||
-        !is_node_name(value.substr(0, sign)) || value.substr(0, sign) == "own" ||
+        !is_name(value.substr(0, sign)) || value.substr(0, sign) == "own" ||
         !read_number(value.substr(colon + 1), port) || port == 0) {
         refuse_word(word, right);
     }
@@ -111,8 +92,8 @@ std::string own_name() {
     std::array<char, 256> name{};
     (void)gethostname(name.data(), name.size() - 1);
     std::string out{name.data()};
-    out = out.substr(0, std::min(out.find('.'), longest_node_name));
-    return is_node_name(out) ? out : "trafficserver";
+    out = out.substr(0, out.find('.'));
+    return is_name(out) ? out : "trafficserver";
 }
 
 }  // namespace
@@ -202,7 +183,7 @@ fleet_options parse_fleet(std::span<const char* const> words,
             says_secret = true;
             out.secret = value == "none" ? "" : path_below(secrets, value);
         } else if (key == "node") {
-            if (!is_node_name(value)) {
+            if (!is_name(value)) {
                 refuse_word(word, "must be 1 to 40 of letters, digits, _ and -");
             }
             out.node = value;

@@ -1,32 +1,12 @@
 #include "filter/plugins/trafficserver/rule_words.hpp"
 
-#include <algorithm>
-#include <charconv>
+#include "filter/plugins/trafficserver/words.hpp"
+
 #include <stdexcept>
 
 namespace reprise::trafficserver {
 
 namespace {
-
-constexpr std::size_t longest_name = 40;
-
-[[noreturn]] void refuse(std::string_view word, std::string_view right) {
-    throw std::invalid_argument{"\"" + std::string{word} + "\": " + std::string{right}};
-}
-
-bool is_name(std::string_view text) noexcept {
-    return !text.empty() && text.size() <= longest_name && std::ranges::all_of(text, [](char c) {
-        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-               c == '_' || c == '-';
-    });
-}
-
-template <class Number>
-bool read_whole(std::string_view text, Number& out) noexcept {
-    const auto* end = text.data() + text.size();
-    const auto read = std::from_chars(text.data(), end, out);
-    return read.ec == std::errc{} && read.ptr == end;
-}
 
 std::chrono::seconds duration_in(std::string_view word, std::string_view value) {
     constexpr std::string_view right =
@@ -38,9 +18,9 @@ std::chrono::seconds duration_in(std::string_view word, std::string_view value) 
                                : unit == 'd' ? 86400
                                              : 0;
     std::int64_t number = 0;
-    if (scale == 0 || !read_whole(value.substr(0, value.size() - 1), number) || number < 1 ||
+    if (scale == 0 || !read_number(value.substr(0, value.size() - 1), number) || number < 1 ||
         number > 86400 / scale) {
-        refuse(word, right);
+        refuse_word(word, right);
     }
     return std::chrono::seconds{number * scale};
 }
@@ -49,7 +29,7 @@ void take_filter_word(rule_options& rule, std::string_view word) {
     const std::string text{word};
     reprise_error error = REPRISE_ERROR_INIT;
     if (text.find_first_of(" ,\t") != std::string::npos) {
-        refuse(word, "one option a word");
+        refuse_word(word, "one option a word");
     }
     if (reprise_admission_parse(&rule.filter, text.c_str(), &error) != REPRISE_OK) {
         throw std::invalid_argument{error.text};
@@ -77,25 +57,25 @@ void take_policy(rule_options& rule,
     } else if (said.is_second || said.is_nth) {
         rule.when = policy::hits;
     } else if (value == "tinylfu" || value == "auto") {
-        refuse(word,
-               "needs to be told what leaves the cache, and Traffic Server does not tell; "
-               "second-hit, nth-hit, "
-               "always or never");
+        refuse_word(word,
+                    "needs to be told what leaves the cache, and Traffic Server does not tell; "
+                    "second-hit, nth-hit, "
+                    "always or never");
     } else {
-        refuse(word, "must be second-hit, nth-hit (with hits=N), always or never");
+        refuse_word(word, "must be second-hit, nth-hit (with hits=N), always or never");
     }
 }
 
 void check_policy(const rule_options& rule, const policy_words& said) {
     if (said.is_second && said.has_hits && rule.filter.hits != 2) {
-        refuse("hits=" + std::to_string(rule.filter.hits),
-               "policy=second-hit is hits=2; policy=nth-hit takes others");
+        refuse_word("hits=" + std::to_string(rule.filter.hits),
+                    "policy=second-hit is hits=2; policy=nth-hit takes others");
     }
     if (said.is_nth && !said.has_hits) {
-        refuse("policy=nth-hit", "needs hits=N beside it, 2 to 16");
+        refuse_word("policy=nth-hit", "needs hits=N beside it, 2 to 16");
     }
     if (said.is_given && rule.when != policy::hits && said.has_hits) {
-        refuse("hits=" + std::to_string(rule.filter.hits), "goes with policy=nth-hit alone");
+        refuse_word("hits=" + std::to_string(rule.filter.hits), "goes with policy=nth-hit alone");
     }
 }
 
@@ -116,14 +96,15 @@ rule_options parse_rule(std::span<const char* const> words, std::string_view run
         const auto value = equals == std::string_view::npos ? std::string_view{}
                                                             : word.substr(equals + 1);
         if (equals == std::string_view::npos) {
-            refuse(word, "must be option=value, as in objects=10M");
+            refuse_word(word, "must be option=value, as in objects=10M");
         }
         // Of the rule alone.
         if (key == "match") {
             if (value.empty() || value == "!") {
-                refuse(word,
-                       "must be a URL in which * stands for any run of characters; !URL for all "
-                       "but these");
+                refuse_word(
+                    word,
+                    "must be a URL in which * stands for any run of characters; !URL for all "
+                    "but these");
             }
             rule.matches.emplace_back(value);
             continue;
@@ -133,22 +114,22 @@ rule_options parse_rule(std::span<const char* const> words, std::string_view run
             continue;
         }
         if (key == "refresh") {
-            if (!read_whole(value, rule.refresh) || rule.refresh > 1'000'000) {
-                refuse(word,
-                       "must be 0 to 1000000: one hit in so many tells the filter, with 0 none");
+            if (!read_number(value, rule.refresh) || rule.refresh > 1'000'000) {
+                refuse_word(
+                    word, "must be 0 to 1000000: one hit in so many tells the filter, with 0 none");
             }
             continue;
         }
         if (key == "internal") {
             if (value != "on" && value != "off") {
-                refuse(word, "must be on or off");
+                refuse_word(word, "must be on or off");
             }
             rule.internal = value == "on";
             continue;
         }
         if (key == "name") {
             if (!is_name(value)) {
-                refuse(word, "must be 1 to 40 of letters, digits, _ and -");
+                refuse_word(word, "must be 1 to 40 of letters, digits, _ and -");
             }
             rule.name = value;
             continue;
@@ -157,7 +138,7 @@ rule_options parse_rule(std::span<const char* const> words, std::string_view run
         rule.says_more_than_a_name = true;
         if (key == "state") {
             if (value.empty()) {
-                refuse(word, "must be a path, absolute or below the runtime folder");
+                refuse_word(word, "must be a path, absolute or below the runtime folder");
             }
             rule.state = value.front() == '/' ? std::string{value}
                                               : std::string{runtime} + "/" + std::string{value};
@@ -167,10 +148,10 @@ rule_options parse_rule(std::span<const char* const> words, std::string_view run
             said.has_hits |= key == "hits";
             take_filter_word(rule, word);
         } else {
-            refuse(word,
-                   "no such option; there are policy, hits, objects, age, rate, state, save, "
-                   "match, name, refresh "
-                   "and internal");
+            refuse_word(word,
+                        "no such option; there are policy, hits, objects, age, rate, state, save, "
+                        "match, name, refresh "
+                        "and internal");
         }
     }
     check_policy(rule, said);
