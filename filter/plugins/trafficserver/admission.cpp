@@ -6,8 +6,8 @@
 // for that, and only then the filter hears of it: private responses and failures fill nothing. At TS_HTTP_TXN_CLOSE_HOOK
 // the body's length goes into the ledger. Nobody holds a lock; what a transaction has to remember is one `sight`.
 //
-// A hit does nothing but take its turn: one in eight looks up its URL's text and tells the filter, which writes at most once a
-// generation. The hook alone is two thirds of what telling each would cost.
+// A hit does nothing but take its turn: one in eight tells the filter, and that once a generation (gate::is_to_be_told): the text of
+// what was looked up is a copy of a URL, ten times what all else costs.
 
 #include "filter/plugins/trafficserver/gates.hpp"
 #include "filter/plugins/trafficserver/lookup_url.hpp"
@@ -227,14 +227,40 @@ bool is_turn(const rule& by, TSHttpTxn txn) noexcept {
     return (mixed >> 32) % one_in == 0;
 }
 
+/// A mark of the URL that was asked for; 0 where it was no GET. A tenth of what the text of the looked-up URL costs, which is a copy of it.
+std::uint64_t mark_of(const rule& by, TSHttpTxn txn) noexcept {
+    TSMBuffer buffer = nullptr;
+    TSMLoc head = TS_NULL_MLOC;
+    TSMLoc url = TS_NULL_MLOC;
+    if (TSHttpTxnClientReqGet(txn, &buffer, &head) != TS_SUCCESS) {
+        return 0;
+    }
+    std::uint64_t mark = 0;
+    int length = 0;
+    if (TSHttpHdrMethodGet(buffer, head, &length) == TS_HTTP_METHOD_GET &&
+        TSHttpHdrUrlGet(buffer, head, &url) == TS_SUCCESS) {
+        mark = 1;
+        for (auto* const part : {TSUrlHostGet, TSUrlPathGet, TSUrlHttpQueryGet}) {
+            const char* const text = part(buffer, url, &length);
+            const auto size = text == nullptr ? 0 : static_cast<std::size_t>(length);
+            mark = mark * 0x9e37'79b9'7f4a'7c15U +
+                   reprise_admission_key(by.shared->filter(), size == 0 ? "" : text, size).low;
+        }
+        mark |= std::uint64_t{1} << 63;  // not 0
+        TSHandleMLocRelease(buffer, head, url);
+    }
+    TSHandleMLocRelease(buffer, TS_NULL_MLOC, head);
+    return mark;
+}
+
 void hit(const rule& by, TSHttpTxn txn) noexcept {
     if (!is_turn(by, txn) || !concerns(by, txn)) {
         return;
     }
     const auto* const there = static_cast<const claim*>(TSUserArgGet(txn, slot));
+    const auto mark = there == nullptr || there->by == &by ? mark_of(by, txn) : 0;
     reprise_key key{};
-    bool is_range = false;
-    if ((there == nullptr || there->by == &by) && is_get(txn, is_range) && key_of(by, txn, key)) {
+    if (mark != 0 && by.shared->is_to_be_told(mark) && key_of(by, txn, key)) {
         reprise_admission_refresh(by.shared->filter(), key, std::time(nullptr));
     }
 }

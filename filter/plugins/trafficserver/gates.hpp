@@ -52,6 +52,19 @@ public:
 
     [[nodiscard]] reprise_admission* filter() const noexcept { return filter_; }
     [[nodiscard]] const rule_options& options() const noexcept { return options_; }
+    /// Whether the filter has to be told of a hit: not where this mark, a URL's, was here in the present generation already. Of two
+    /// URLs that share a place each is told anew.
+    [[nodiscard]] bool is_to_be_told(std::uint64_t mark) noexcept {
+        constexpr std::uint64_t generation_bits = 0xffff;
+        const auto now = (mark & ~generation_bits) |
+                         (reprise_admission_generation(filter_) & generation_bits);
+        auto& place = told_[(mark & generation_bits) % told_.size()];
+        if (place.load(std::memory_order_relaxed) == now) {
+            return false;
+        }
+        place.store(now, std::memory_order_relaxed);
+        return true;
+    }
     void count(counted what, std::int64_t by) const noexcept {
         if (const auto id = counters_[static_cast<unsigned>(what)]; id >= 0) {
             TSStatIntIncrement(id, by);
@@ -68,6 +81,7 @@ private:
     reprise_admission* filter_ = nullptr;
     std::array<int, counted_count> counters_{};
     std::array<int, told_count> gauges_{};
+    std::array<std::atomic<std::uint64_t>, 1 << 13> told_{};  ///< URLs of the last hits that told
     unsigned born_;               ///< in which reading of the configuration it was opened
     unsigned said_;               ///< in which a rule last named it
     bool is_pinned_ = false;      ///< plugin.config's, which is not read anew
