@@ -357,7 +357,7 @@ int on_end(TSCont, TSEvent, void* data) {
     if (const std::unique_ptr<miss> was{miss_of(txn)}) {
         TSUserArgSet(txn, node->slot, nullptr);
         const auto body = TSHttpTxnServerRespBodyBytesGet(txn);
-        if (was->counts_bytes) {
+        if (was->counts_bytes && was->asked != nullptr) {
             was->asked->count(met::bytes, static_cast<std::uint64_t>(body));
         }
         // Behind a sibling that had nothing the cache is still held for what that would have answered: nothing is stored.
