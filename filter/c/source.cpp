@@ -53,7 +53,9 @@ source::source(bloom_size size,
 }
 
 std::uint64_t source::each_generation() const noexcept {
-    return std::max<std::uint64_t>(1, room_ / (std::get<stamped_bloom>(places_).generations() - 1));
+    // Rounded up: all but the oldest are to have all that the store keeps.
+    const auto parts = std::get<stamped_bloom>(places_).generations() - 1;
+    return std::max<std::uint64_t>(1, room_ / parts + (room_ % parts != 0 ? 1 : 0));
 }
 
 void source::write(stamped_bloom& into, key_hash key, std::uint64_t bytes) noexcept {

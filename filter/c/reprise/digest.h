@@ -88,7 +88,7 @@ void reprise_source_close(reprise_source *source);
 reprise_key reprise_source_key(const reprise_source *source, const void *text, size_t length);
 
 /* The store has written an object of so many bytes. Those of a counting source are not looked at; a stamped one begins a
- * generation whenever room / (generations - 1) of them were written. */
+ * generation whenever room / (generations - 1) of them, rounded up, were written. */
 void reprise_source_came(reprise_source *source, reprise_key key, uint64_t bytes);
 /* The store has it no more. REPRISE_REFUSED, and nothing is changed, where it surely never came; or the source is stamped. */
 int reprise_source_left(reprise_source *source, reprise_key key);

@@ -387,6 +387,26 @@ TEST_SUITE("filter/c/digest") {
         CHECK(reprise_siblings_ask(reader.get(), key_of(source, 0)) == 8);
     }
 
+    TEST_CASE("a room that generations do not divide evenly is kept whole") {
+        for (const std::uint64_t room : {1U, 5U, 12U, 14U, 25U, 100U}) {
+            CAPTURE(room);
+            auto options = ring_options(room);
+            options.rate = 1e-6;
+            const auto source = source_of(options);
+            const auto siblings = siblings_of(siblings_options());
+            const auto reader = reader_of(siblings);
+            std::uint64_t missing = 0;
+            for (std::uint64_t i = 0; i < 200; ++i) {
+                came(source, i, i + 1, 1);
+                reprise_source_publish(source.get(), nullptr);
+                follow(siblings, 0, source);
+                const auto first = i + 1 < room ? 0 : i + 1 - room;
+                missing += i + 1 - first - count_named(reader, source, 0, first, i + 1);
+            }
+            CHECK(missing == 0);
+        }
+    }
+
     TEST_CASE("options out of range say what would be right, and sizes which is wrong") {
         const auto refused = [](auto change, const char* said) {
             auto options = ring_options(1'000);
