@@ -10,22 +10,26 @@
 
 #include <cassert>
 #include <cstdint>
+#include <memory_resource>
 #include <span>
 #include <vector>
 
 namespace reprise::filter {
 
-/// Memory    two bits per place.
+/// Memory    two bits per place, in two pieces of words, from the resource that is given, which
+///           outlives this. Copies have the default one's.
 /// Threads   one; const members may run at once. What publish() returned is the caller's own.
 class bit_changes {
 public:
     /// All bits off, and published so. @pre as standard_bloom's
     /// @throws std::bad_alloc
-    explicit bit_changes(bloom_size size);
+    explicit bit_changes(bloom_size size,
+                         std::pmr::memory_resource* memory = std::pmr::get_default_resource());
 
     /// The bits of `now`, all of them unpublished changes. For a filter that is not empty.
     /// @throws std::bad_alloc
-    explicit bit_changes(const standard_bloom& now);
+    explicit bit_changes(const standard_bloom& now,
+                         std::pmr::memory_resource* memory = std::pmr::get_default_resource());
 
     /// The place's bit turned: on if it was off, off if it was on. What counting_bloom's insert and
     /// erase report. O(1). @pre place < size().bits
@@ -55,8 +59,8 @@ public:
 private:
     bloom_size size_;
     std::uint64_t changed_ = 0;
-    std::vector<std::uint64_t> now_;
-    std::vector<std::uint64_t> published_;
+    std::pmr::vector<std::uint64_t> now_;
+    std::pmr::vector<std::uint64_t> published_;
 };
 
 }  // namespace reprise::filter

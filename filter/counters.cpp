@@ -24,7 +24,9 @@ static_assert(groups_on(0xf080'0002'0100'0004) == 0b1010'0001'0100'0001);
 
 }  // namespace
 
-counters::counters(std::uint64_t places) : places_{places}, words_((places + 63) / 64 * 4) {
+counters::counters(std::uint64_t places, std::pmr::memory_resource* memory)
+    : places_{places},
+      words_((places + 63) / 64 * 4, memory) {
     assert(places > 0 && places < std::uint64_t{1} << 60);
 }
 

@@ -9,6 +9,7 @@
 
 #include <cassert>
 #include <cstdint>
+#include <memory_resource>
 #include <vector>
 
 namespace reprise::filter {
@@ -22,7 +23,8 @@ enum class counter_step {
     underflow,   ///< lowering 0: nothing changed. Something was taken out that was never put in
 };
 
-/// Memory    half a byte per place, rounded up to 32 bytes; allocated and zeroed at construction.
+/// Memory    half a byte per place, rounded up to 32 bytes; allocated and zeroed at construction, from
+///           the resource that is given, which outlives this. Copies have the default one's.
 /// Threads   one; const members may run at once.
 class counters {
 public:
@@ -30,7 +32,8 @@ public:
 
     /// @pre 0 < places < 2^60
     /// @throws std::bad_alloc
-    explicit counters(std::uint64_t places);
+    explicit counters(std::uint64_t places,
+                      std::pmr::memory_resource* memory = std::pmr::get_default_resource());
 
     /// One up, one down. @pre place < places()
     counter_step raise(std::uint64_t place) noexcept;
@@ -81,7 +84,7 @@ private:
     std::uint64_t places_;
     std::uint64_t on_ = 0;
     std::uint64_t stuck_ = 0;
-    std::vector<std::uint64_t> words_;  ///< four of them for each word of bits_on
+    std::pmr::vector<std::uint64_t> words_;  ///< four of them for each word of bits_on
 };
 
 }  // namespace reprise::filter

@@ -6,7 +6,8 @@
 
 namespace reprise::filter {
 
-counting_bloom::counting_bloom(bloom_size size) : counting_bloom{size, counters{size.bits}} {}
+counting_bloom::counting_bloom(bloom_size size, std::pmr::memory_resource* memory)
+    : counting_bloom{size, counters{size.bits, memory}} {}
 
 counting_bloom::counting_bloom(bloom_size size, counters&& places) noexcept
     : size_{size},

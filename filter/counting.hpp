@@ -19,12 +19,14 @@
 #include <array>
 #include <cassert>
 #include <cstdint>
+#include <memory_resource>
 
 namespace reprise::filter {
 
 /// A multiset: a key inserted twice is to be erased twice.
 ///
-/// Memory    size.bits / 2 bytes; allocated and zeroed at construction.
+/// Memory    size.bits / 2 bytes; allocated and zeroed at construction, from the resource that is
+///           given, which outlives this. Copies have the default one's.
 /// Threads   one; const members may run at once.
 /// Errs      may_contain may be true for a key not in it, at the rate of a standard filter of the
 ///           same size and as many distinct keys. It is false for no key that is in it, as long as
@@ -36,7 +38,8 @@ public:
 
     /// @pre 0 < size.bits < 2^60, 0 < size.probes <= most_probes
     /// @throws std::bad_alloc
-    explicit counting_bloom(bloom_size size);
+    explicit counting_bloom(bloom_size size,
+                            std::pmr::memory_resource* memory = std::pmr::get_default_resource());
 
     void insert(key_hash key) noexcept {
         insert(key, [](std::uint64_t) {});

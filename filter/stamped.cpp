@@ -20,10 +20,12 @@ std::uint64_t stamped_keys(std::uint64_t keys, unsigned generations) noexcept {
     return keys + (keys + generations - 2) / (generations - 1);
 }
 
-stamped_bloom::stamped_bloom(bloom_size size, unsigned generations)
+stamped_bloom::stamped_bloom(bloom_size size,
+                             unsigned generations,
+                             std::pmr::memory_resource* memory)
     : size_{size},
       generations_{generations},
-      words_(words_for(size.bits) * 4) {
+      words_(words_for(size.bits) * 4, memory) {
     assert(size.bits > 0 && size.bits < std::uint64_t{1} << 60 && size.probes > 0);
     assert(generations >= 2 && generations <= most_generations);
     swept_ = words_.size();

@@ -34,6 +34,7 @@
 #include <bit>
 #include <cassert>
 #include <cstdint>
+#include <memory_resource>
 #include <vector>
 
 namespace reprise::filter {
@@ -46,7 +47,9 @@ namespace reprise::filter {
 /// keys * generations / (generations - 1), rounded up. @pre generations > 1, keys < 2^60
 [[nodiscard]] std::uint64_t stamped_keys(std::uint64_t keys, unsigned generations) noexcept;
 
-/// Memory    size.bits / 2 bytes, rounded up to 32; allocated and zeroed at construction.
+/// Memory    size.bits / 2 bytes, rounded up to 32; allocated and zeroed at construction, from the
+///           resource that is given, which outlives this. Copies have the default one's; assigning
+///           one of equal size leaves each its own, and allocates nothing.
 /// Threads   one; const members may run at once.
 /// Cost      insert as a counting filter's; sweeping a nanosecond for each 16 places, in pieces as
 ///           small as the owner likes.
@@ -59,7 +62,9 @@ public:
 
     /// @pre 0 < size.bits < 2^60, size.probes > 0, 2 <= generations <= most_generations
     /// @throws std::bad_alloc
-    explicit stamped_bloom(bloom_size size, unsigned generations = most_generations);
+    explicit stamped_bloom(bloom_size size,
+                           unsigned generations = most_generations,
+                           std::pmr::memory_resource* memory = std::pmr::get_default_resource());
 
     /// Writes the current generation's stamp to the key's places.
     void insert(key_hash key) noexcept {
@@ -153,7 +158,7 @@ private:
     unsigned current_ = 1;  // a stamp
     std::uint64_t on_ = 0;
     std::size_t swept_;  // words, of what is over
-    std::vector<std::uint64_t> words_;
+    std::pmr::vector<std::uint64_t> words_;
 };
 
 template <class OnChange>

@@ -80,6 +80,9 @@ static void digest(void) {
     MEMBER(reprise_source_options, reserved);
     MEMBER(reprise_source_options, seed);
     MEMBER(reprise_source_options, state);
+    MEMBER(reprise_source_options, memory_take);
+    MEMBER(reprise_source_options, memory_give);
+    MEMBER(reprise_source_options, memory_context);
     STRUCT(reprise_source_figures);
     MEMBER(reprise_source_figures, size);
     MEMBER(reprise_source_figures, places);

@@ -7,6 +7,7 @@
 #include "filter/admission_state.hpp"
 #include "filter/c/admission_words.hpp"
 #include "filter/c/face.hpp"
+#include "filter/c/memory_piece.hpp"
 #include "filter/c/state_file.hpp"
 
 #include <atomic>
@@ -63,46 +64,14 @@ std::uint64_t bytes_for(const reprise_admission_options& options) noexcept {
     return sizeof(region) + admission_filter::memory_for(settings_of(options));
 }
 
-void* heap_take(void*, std::size_t bytes, std::size_t) {
-    return filter::allocate_zeroes(bytes).release();
-}
-
 void heap_give(void*, void* memory, std::size_t) {
     filter::big_array_free{}(static_cast<std::byte*>(memory));
 }
 
-/// One piece of memory, given back by whom it was taken from.
-struct piece {
-    void* memory = nullptr;
-    std::size_t bytes = 0;
-    void (*give)(void*, void*, std::size_t) = nullptr;
-    void* context = nullptr;
-
-    piece() = default;
-    piece(const piece&) = delete;
-    piece& operator=(const piece&) = delete;
-    piece(piece&& other) noexcept { swap(other); }
-    piece& operator=(piece&& other) noexcept {
-        swap(other);
-        return *this;
-    }
-    ~piece() {
-        if (memory != nullptr && give != nullptr) {
-            give(context, memory, bytes);
-        }
-    }
-    void swap(piece& other) noexcept {
-        std::swap(memory, other.memory);
-        std::swap(bytes, other.bytes);
-        std::swap(give, other.give);
-        std::swap(context, other.context);
-    }
-};
-
 }  // namespace
 
 struct reprise_admission {
-    piece taken;
+    face::memory_piece taken;
     filter::hash_secret secret;
     std::unique_ptr<admission_filter> seen;
     std::string state;
@@ -114,24 +83,20 @@ std::span<std::byte> behind(void* memory, std::size_t bytes) noexcept {
     return std::span{static_cast<std::byte*>(memory), bytes}.subspan(sizeof(region));
 }
 
-piece take_memory(const reprise_admission_options& options) {
+face::memory_piece take_memory(const reprise_admission_options& options) {
     const auto bytes = bytes_for(options);
+    if (options.memory_take != nullptr) {
+        auto taken = face::memory_piece::lent(options, bytes, boundary);
+        std::memset(taken.memory, 0, taken.bytes);
+        return taken;
+    }
     if (bytes > PTRDIFF_MAX) {
         throw std::bad_alloc{};
     }
-    const bool is_own = options.memory_take == nullptr;
-    piece taken;
+    face::memory_piece taken;
     taken.bytes = static_cast<std::size_t>(bytes);
-    taken.memory = is_own ? heap_take(nullptr, taken.bytes, boundary)
-                          : options.memory_take(options.memory_context, taken.bytes, boundary);
-    if (taken.memory == nullptr) {
-        throw std::bad_alloc{};
-    }
-    taken.give = is_own ? heap_give : options.memory_give;
-    taken.context = options.memory_context;
-    if (!is_own) {
-        std::memset(taken.memory, 0, taken.bytes);
-    }
+    taken.memory = filter::allocate_zeroes(taken.bytes).release();
+    taken.give = heap_give;
     return taken;
 }
 
@@ -190,7 +155,7 @@ int open_judged(const reprise_admission_options& options,
     const auto now = time_of(seconds);
     auto seed = seed_of(options);
     auto taken = take_memory(options);
-    if (reinterpret_cast<std::uintptr_t>(taken.memory) % boundary != 0) {
+    if (!taken.is_on(boundary)) {
         return face::fail(error,
                           REPRISE_BAD_ARGUMENT,
                           0,

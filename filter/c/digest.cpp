@@ -1,6 +1,7 @@
 // See reprise/digest.h.
 
 #include "filter/c/face.hpp"
+#include "filter/c/memory_piece.hpp"
 #include "filter/c/source.hpp"
 #include "filter/c/state_file.hpp"
 #include "filter/digest_wire.hpp"
@@ -10,8 +11,10 @@
 #include <bit>
 #include <cerrno>
 #include <cmath>
+#include <cstddef>
 #include <cstring>
 #include <memory>
+#include <memory_resource>
 #include <mutex>
 #include <optional>
 #include <reprise/digest.h>
@@ -24,7 +27,7 @@ namespace face = reprise::filter::c;
 
 namespace {
 
-constexpr std::size_t first_source_options = sizeof(reprise_source_options);
+constexpr std::size_t first_source_options = offsetof(reprise_source_options, memory_take);
 constexpr std::size_t first_source_figures = sizeof(reprise_source_figures);
 constexpr std::size_t first_siblings_options = sizeof(reprise_siblings_options);
 constexpr std::size_t first_sibling = sizeof(reprise_sibling);
@@ -87,7 +90,18 @@ int judge_source(const reprise_source_options& options, reprise_error* error) no
     if (options.seed == nullptr) {
         return refuse("seed is %s: it must be the fleet's 32 bytes", "null");
     }
+    if ((options.memory_take == nullptr) != (options.memory_give == nullptr)) {
+        return refuse("memory_take and memory_give: there must be both or %s", "none");
+    }
     return REPRISE_OK;
+}
+
+/// @pre judged
+filter::bloom_size size_of(const reprise_source_options& options) noexcept {
+    return filter::digest_size(options.kind == REPRISE_STAMPED
+                                   ? filter::stamped_keys(options.keys, options.generations)
+                                   : options.keys,
+                               options.rate);
 }
 
 }  // namespace
@@ -96,6 +110,7 @@ struct reprise_source {
     filter::hash_secret secret;
     filter::seed_id seed;
     std::string state;
+    std::unique_ptr<face::piece_resource> lent;  // or none; outlives what follows
     face::source held;
 };
 
@@ -239,8 +254,6 @@ int open_source(const reprise_source_options& options,
                 reprise_source** source,
                 reprise_error* error) {
     const bool is_ring = options.kind == REPRISE_STAMPED;
-    const auto keys = is_ring ? filter::stamped_keys(options.keys, options.generations)
-                              : options.keys;
     std::uint64_t epoch = 0;
     if (::getrandom(&epoch, sizeof epoch, 0) != static_cast<ssize_t>(sizeof epoch)) {
         return face::fail(error,
@@ -253,8 +266,22 @@ int open_source(const reprise_source_options& options,
     const auto ring = is_ring ? std::optional{face::source::ring{.generations = options.generations,
                                                                  .room = options.room}}
                               : std::nullopt;
-    const auto size = filter::digest_size(keys, options.rate);
+    const auto size = size_of(options);
     const auto id = filter::identify(seed);
+    std::unique_ptr<face::piece_resource> lent;
+    if (options.memory_take != nullptr) {
+        auto taken = face::memory_piece::lent(
+            options, face::source::memory_for(size), face::piece_resource::line);
+        if (!taken.is_on(face::piece_resource::line)) {
+            return face::fail(error,
+                              REPRISE_BAD_ARGUMENT,
+                              0,
+                              "memory_take returned memory that is not on a boundary of %zu bytes",
+                              face::piece_resource::line);
+        }
+        lent = std::make_unique<face::piece_resource>(std::move(taken));
+    }
+    auto* const memory = lent ? lent.get() : std::pmr::get_default_resource();
     std::optional<filter::stamped_state> found;
     std::optional<face::refusal> refused;
     if (options.state != nullptr) {
@@ -264,7 +291,8 @@ int open_source(const reprise_source_options& options,
         .secret = filter::hash_secret::from_seed(seed),
         .seed = id,
         .state = options.state != nullptr ? options.state : "",
-        .held = {size, ring, id, epoch, options.history, std::move(found)}};
+        .lent = std::move(lent),
+        .held = {size, ring, id, epoch, options.history, std::move(found), memory}};
     if (refused) {
         face::tell(error, options.state, *refused);
     }
@@ -274,6 +302,15 @@ int open_source(const reprise_source_options& options,
 }  // namespace
 
 extern "C" {
+
+uint64_t reprise_source_memory(const reprise_source_options* options) {
+    auto known = source_defaults;
+    if (options == nullptr || !face::take(options, first_source_options, known) ||
+        judge_source(known, nullptr) != REPRISE_OK) {
+        return 0;
+    }
+    return face::source::memory_for(size_of(known));
+}
 
 int reprise_source_open(const reprise_source_options* options,
                         reprise_source** source,

@@ -2,6 +2,8 @@
 
 #include "filter/c/source.hpp"
 
+#include "filter/bit_words.hpp"
+#include "filter/c/memory_piece.hpp"
 #include "filter/digest_wire.hpp"
 
 #include <algorithm>
@@ -15,11 +17,13 @@ namespace {
 
 using places_variant = std::variant<counting_bloom, stamped_bloom>;
 
-places_variant places_for(bloom_size size, const std::optional<source::ring>& stamped) {
+places_variant places_for(bloom_size size,
+                          const std::optional<source::ring>& stamped,
+                          std::pmr::memory_resource* memory) {
     if (stamped) {
-        return stamped_bloom{size, stamped->generations};
+        return stamped_bloom{size, stamped->generations, memory};
     }
-    return counting_bloom{size};
+    return counting_bloom{size, memory};
 }
 
 wire_ptr shared(std::vector<std::byte> bytes) {
@@ -32,19 +36,27 @@ constexpr std::uint64_t swept_a_key = 1'024;
 
 }  // namespace
 
+std::uint64_t source::memory_for(bloom_size size) noexcept {
+    const auto words = words_for(size.bits);
+    const auto bits = piece_resource::lines_of(words * 8);
+    return piece_resource::lines_of(words * 32) + 2 * bits;  // as they are, and as published
+}
+
 source::source(bloom_size size,
                std::optional<ring> stamped,
                const seed_id& seed,
                std::uint64_t epoch,
                std::size_t history,
-               std::optional<stamped_state> before)
-    : places_{places_for(size, stamped)},
-      bits_{before ? bit_changes{before->filter.snapshot()} : bit_changes{size}},
+               std::optional<stamped_state> before,
+               std::pmr::memory_resource* memory)
+    : places_{places_for(size, stamped, memory)},
+      bits_{before ? bit_changes{before->filter.snapshot(), memory} : bit_changes{size, memory}},
       room_{stamped ? stamped->room : 0},
       stamp_{.seed = seed, .generation = {.epoch = epoch, .counter = 0}, .keys = 0},
       history_{history} {
     if (before) {
-        places_ = std::move(before->filter);
+        // Where they are in lent memory that is a copy, to where they lie: of equal size, without more.
+        std::get<stamped_bloom>(places_) = std::move(before->filter);
         room_found_ = before->room;
         room_ = room_found_ > 0 ? room_found_ : room_;
         written_ = std::min(before->written, each_generation() - 1);

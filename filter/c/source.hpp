@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <memory_resource>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -38,14 +39,18 @@ public:
         std::uint64_t room, written, generations_begun;
     };
 
-    /// Counts, or where there is a ring stamps, from `before` on. @pre that is of the same size and
-    /// as many generations @throws std::bad_alloc
+    /// What the places and bits of a source of this size take of `memory`, each from a line on.
+    [[nodiscard]] static std::uint64_t memory_for(bloom_size size) noexcept;
+
+    /// Counts, or where there is a ring stamps, from `before` on. Places and bits are in `memory`, which
+    /// outlives this. @pre that is of the same size and as many generations @throws std::bad_alloc
     source(bloom_size size,
            std::optional<ring> stamped,
            const seed_id& seed,
            std::uint64_t epoch,
            std::size_t history,
-           std::optional<stamped_state> before = {});
+           std::optional<stamped_state> before = {},
+           std::pmr::memory_resource* memory = std::pmr::get_default_resource());
 
     void came(key_hash key, std::uint64_t bytes) noexcept;
     /// False when it surely never came, or this is no counting source.

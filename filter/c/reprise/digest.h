@@ -17,6 +17,9 @@
  *           its oldest generation: a millisecond for a million keys. publish, serve, save and take work through all bits
  *           (some ten milliseconds for a million keys), each but save one at a time: not for an event loop.
  * Fork      a child closes none of its parent's handles, and uses none: another thread may have held their locks.
+ * Processes do not share a source, not even in memory that they share: what guards it is this process's own, and one that was
+ *           killed in the middle of a key would leave places that no longer go with their sums, and a lock that nobody gives back. Of
+ *           several processes one has the source, and the others tell it what came and left.
  * Errs      towards "holds it": `rate` of the keys that are not held; and what left since the last news. A key that is held
  *           is in each digest that was published after it came.
  * Errors    as in reprise/common.h. Nothing aborts, nothing throws through this face. Digests come from strangers: any bytes
@@ -58,9 +61,17 @@ typedef struct reprise_source_options {
     /* Of a stamped source: a file that open reads, and save writes; mode 0600. Nothing else remembers what a ring holds. A
      * counting source takes none: its store tells of all that it holds when it starts. None (null): nothing is kept. */
     const char *state;
+    /* Where the memory of places and bits comes from, in one piece that open takes and reprise_source_memory has the size of:
+     * `memory_take` returns `bytes` on a boundary of `alignment` (a power of two), or null; they need not be zero.
+     * `memory_give` is called by close, and by an open that fails after all. Both or none; none: the system's heap. Neither must
+     * throw. Digests, and what else is small, come from the heap. Another process that maps this memory may neither read nor
+     * write it (Processes, above). Since 0.3 of the symbols; a shorter structure has none. */
+    void *(*memory_take)(void *context, size_t bytes, size_t alignment);
+    void (*memory_give)(void *context, void *memory, size_t bytes);
+    void *memory_context;
 } reprise_source_options;
 #define REPRISE_SOURCE_OPTIONS_INIT \
-    { sizeof(reprise_source_options), REPRISE_COUNTING, 14, 1000000, 0.01, 0, 3, 0, NULL, NULL }
+    { sizeof(reprise_source_options), REPRISE_COUNTING, 14, 1000000, 0.01, 0, 3, 0, NULL, NULL, NULL, NULL, NULL }
 
 typedef struct reprise_source_figures {
     size_t size; /* in: what there is room for; what lies beyond the library's own is zeroed */
@@ -77,10 +88,14 @@ typedef struct reprise_source_figures {
 } reprise_source_figures;
 #define REPRISE_SOURCE_FIGURES_INIT { sizeof(reprise_source_figures), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
+/* How many bytes `memory_take` will be asked for; 0 where open would refuse the options. */
+uint64_t reprise_source_memory(const reprise_source_options *options);
+
 /* A source, of an epoch of its own: no reader takes its deltas for those of another. It is empty, or what its state says; where
  * a state is there and can't be used, the function returns REPRISE_OK all the same, the source is empty, and `error` says why
  * (REPRISE_REFUSED, REPRISE_FILE): log it. What another version of the format wrote is kept as STATE.other-version.
- * REPRISE_BAD_ARGUMENT, _BAD_SIZE, _BAD_OPTION, _NO_MEMORY, _FILE (the system has no random bytes): *source is null then. */
+ * REPRISE_BAD_ARGUMENT (also for memory that is not on its boundary), _BAD_SIZE, _BAD_OPTION, _NO_MEMORY, _FILE (the system has
+ * no random bytes): *source is null then. */
 int reprise_source_open(const reprise_source_options *options, reprise_source **source, reprise_error *error);
 void reprise_source_close(reprise_source *source);
 

@@ -1,6 +1,7 @@
 // The library as a server has it: linked by its exported symbols alone.
 
 #include "tests/support/temp_dir.hpp"
+#include "tests/unit/filter/c/counted_memory.hpp"
 
 #include <doctest/doctest.h>
 
@@ -82,35 +83,6 @@ reprise_admission_figures figures_of(const gate_ptr& gate) {
 bool says(const reprise_error& error, const char* words) {
     return std::strstr(error.text, words) != nullptr;
 }
-
-/// What a server's allocator would be told.
-struct counted_memory {
-    std::vector<std::size_t> taken, given;
-    void* last = nullptr;
-    std::size_t off_by = 0;
-    bool is_out = false;
-
-    static void* take(void* context, std::size_t bytes, std::size_t alignment) {
-        auto& self = *static_cast<counted_memory*>(context);
-        self.taken.push_back(bytes);
-        if (self.is_out) {
-            return nullptr;
-        }
-        self.last = std::aligned_alloc(alignment, (bytes / alignment + 2) * alignment);
-        std::memset(self.last, 0xa5, bytes);
-        return static_cast<char*>(self.last) + self.off_by;
-    }
-    static void give(void* context, void* memory, std::size_t bytes) {
-        auto& self = *static_cast<counted_memory*>(context);
-        self.given.push_back(bytes);
-        std::free(static_cast<char*>(memory) - self.off_by);
-    }
-    void lend_to(reprise_admission_options& options) {
-        options.memory_take = take;
-        options.memory_give = give;
-        options.memory_context = this;
-    }
-};
 
 }  // namespace
 

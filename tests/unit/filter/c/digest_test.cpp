@@ -3,11 +3,14 @@
 
 #include "filter/digest_wire.hpp"
 #include "tests/support/temp_dir.hpp"
+#include "tests/unit/filter/c/counted_memory.hpp"
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -124,6 +127,11 @@ std::size_t follow(const siblings_ptr& siblings, unsigned number, const source_p
         CHECK(take(siblings, number, wire) == REPRISE_OK);
     }
     return wire.size();
+}
+
+/// Bytes that are not zero.
+std::size_t count_on(std::span<const unsigned char> bytes) {
+    return bytes.size() - static_cast<std::size_t>(std::count(bytes.begin(), bytes.end(), 0));
 }
 
 std::uint64_t count_named(const reader_ptr& reader,
@@ -407,6 +415,97 @@ TEST_SUITE("filter/c/digest") {
         }
     }
 
+    TEST_CASE("memory that is lent is taken once, as large as was said, and given back") {
+        const tests::temp_dir folder;
+        const auto path = (folder.path() / "held").string();
+        for (const auto kind : {REPRISE_COUNTING, REPRISE_STAMPED}) {
+            CAPTURE(kind);
+            for (const std::uint64_t keys : {1U, 100U, 2'000U}) {
+                CAPTURE(keys);
+                counted_memory lent;
+                auto options = kind == REPRISE_STAMPED ? ring_options(keys) : counting_options();
+                options.keys = keys;
+                lent.lend_to(options);
+                const auto bytes = reprise_source_memory(&options);
+                {
+                    const auto source = source_of(options);
+                    REQUIRE(lent.taken == std::vector<std::size_t>{bytes});
+                    const auto said = figures_of(source).memory;
+                    CHECK(said <= bytes);
+                    CHECK(said + 3 * 64 > bytes);
+                    const auto* const first = static_cast<const unsigned char*>(lent.last);
+                    const std::vector<unsigned char> empty{first, first + bytes};
+                    CHECK(count_on(empty) <= 3 * 64);  // all was set, but between the pieces
+                    came(source, 0, keys, 1);
+                    REQUIRE(reprise_source_publish(source.get(), nullptr) == REPRISE_OK);
+                    CHECK(std::memcmp(empty.data(), first, bytes) != 0);
+                    const auto siblings = siblings_of(siblings_options());
+                    const auto reader = reader_of(siblings);
+                    follow(siblings, 0, source);
+                    CHECK(count_named(reader, source, 0, 0, keys) == keys);
+                    if (kind == REPRISE_STAMPED) {
+                        CHECK(reprise_source_save(source.get(), path.c_str(), nullptr) ==
+                              REPRISE_OK);
+                    }
+                    reprise_source_clear(source.get());
+                    CHECK(lent.given.empty());
+                }
+                CHECK(lent.given == std::vector<std::size_t>{bytes});
+                if (kind == REPRISE_COUNTING) {
+                    continue;
+                }
+                // What is read from a file lies there too.
+                options.state = path.c_str();
+                const auto source = source_of(options);
+                const auto siblings = siblings_of(siblings_options());
+                const auto reader = reader_of(siblings);
+                follow(siblings, 0, source);
+                CHECK(count_named(reader, source, 0, 0, keys) == keys);
+                const auto* const first = static_cast<const unsigned char*>(lent.last);
+                CHECK(count_on({first, first + bytes / 2}) > 0);
+                came(source, keys, 10 * keys, 1);
+                follow(siblings, 0, source);
+                CHECK(lent.taken == std::vector<std::size_t>{bytes, bytes});
+            }
+        }
+    }
+
+    TEST_CASE("memory that can't be had, or is on no boundary, is an error, and given back") {
+        auto options = counting_options();
+        reprise_source* made = nullptr;
+        reprise_error error = REPRISE_ERROR_INIT;
+        counted_memory off;
+        off.off_by = 8;
+        off.lend_to(options);
+        CHECK(reprise_source_open(&options, &made, &error) == REPRISE_BAD_ARGUMENT);
+        CHECK_MESSAGE(std::strstr(error.text, "boundary of 64 bytes") != nullptr, error.text);
+        CHECK(off.given == off.taken);
+        // The most that may be asked for has a size, and nothing is taken from elsewhere.
+        counted_memory none;
+        none.is_out = true;
+        none.lend_to(options);
+        options.keys = 1'000'000'000;
+        options.rate = 1e-6;
+        CHECK(reprise_source_open(&options, &made, &error) == REPRISE_NO_MEMORY);
+        CHECK(none.taken == std::vector<std::size_t>{reprise_source_memory(&options)});
+        CHECK(none.taken[0] > 10'000'000'000);
+        CHECK(none.given.empty());
+        CHECK(made == nullptr);
+        options.keys = 0;
+        CHECK(reprise_source_memory(&options) == 0);
+        CHECK(reprise_source_memory(nullptr) == 0);
+    }
+
+    TEST_CASE("who was compiled before memory could be lent has the heap's, whatever follows") {
+        auto options = counting_options();
+        counted_memory lent;
+        lent.lend_to(options);
+        options.size = offsetof(reprise_source_options, memory_take);
+        const auto source = source_of(options);
+        CHECK(lent.taken.empty());
+        CHECK(reprise_source_memory(&options) > 0);
+    }
+
     TEST_CASE("options out of range say what would be right, and sizes which is wrong") {
         const auto refused = [](auto change, const char* said) {
             auto options = ring_options(1'000);
@@ -427,6 +526,9 @@ TEST_SUITE("filter/c/digest") {
         refused([](auto& o) { o.history = 17; }, "history is 17");
         refused([](auto& o) { o.reserved = 1; }, "reserved is 1");
         refused([](auto& o) { o.seed = nullptr; }, "seed is null");
+        refused([](auto& o) { o.memory_take = counted_memory::take; }, "both or none");
+        refused([](auto& o) { o.memory_give = counted_memory::give; }, "both or none");
+        refused([](auto& o) { o.size = 63; }, "options->size is 63");
         refused([](auto& o) { o.size = 4; }, "options->size is 4");
         refused([](auto& o) { o.size = SIZE_MAX; }, "by its initialiser");
         auto options = siblings_options();
