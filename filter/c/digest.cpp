@@ -1,9 +1,12 @@
 // See reprise/digest.h.
 
+#include "filter/bit_words.hpp"
 #include "filter/c/face.hpp"
+#include "filter/c/fleet_keys.hpp"
 #include "filter/c/memory_piece.hpp"
 #include "filter/c/source.hpp"
 #include "filter/c/state_file.hpp"
+#include "filter/digest_replica.hpp"
 #include "filter/digest_wire.hpp"
 #include "filter/sibling_index.hpp"
 
@@ -128,7 +131,19 @@ struct sibling_digests {
         filter::digest_stamp stamp;
         std::uint64_t bits;
         double rate;
+        /// Its bits once more, where it is followed by news: the index can't turn them one by one.
+        std::unique_ptr<filter::digest_replica> copy;
     };
+    /// Of the copies, but for this sibling's.
+    [[nodiscard]] std::uint64_t copies_beside(unsigned number) const noexcept {
+        std::uint64_t bytes = 0;
+        for (unsigned each = 0; each < siblings.size(); ++each) {
+            if (each != number && siblings[each] && siblings[each]->copy) {
+                bytes += siblings[each]->copy->now().bytes();
+            }
+        }
+        return bytes;
+    }
     mutable std::mutex guard;  // of what follows, and around changes of the index
     std::array<std::optional<known>, REPRISE_MOST_SIBLINGS> siblings;
 };
@@ -157,7 +172,10 @@ int refuse(reprise_error* error, unsigned number, const boost::system::error_cod
 }
 
 void keep(sibling_digests& all, unsigned number, const filter::digest& made) {
-    all.siblings[number] = {made.stamp(), made.shape().bits, made.false_positive_rate()};
+    all.siblings[number] = sibling_digests::known{.stamp = made.stamp(),
+                                                  .bits = made.shape().bits,
+                                                  .rate = made.false_positive_rate(),
+                                                  .copy = nullptr};
 }
 
 int take_whole(sibling_digests& all,
@@ -170,7 +188,7 @@ int take_whole(sibling_digests& all,
     }
     // Before there is memory for it: what the table would take, and the bits while they are read.
     const filter::bloom_size size{.bits = head.shape.bits, .probes = head.shape.probes};
-    if (all.index.bytes_with(number, size) > all.most_bytes) {
+    if (all.index.bytes_with(number, size) + all.copies_beside(number) > all.most_bytes) {
         return refuse(error, number, filter::digest_errc::over_limit);
     }
     auto made = filter::decode_digest(
@@ -183,6 +201,14 @@ int take_whole(sibling_digests& all,
     return REPRISE_OK;
 }
 
+/// @pre it has a digest here, of this size
+filter::digest digest_in(const sibling_digests& all, unsigned number, filter::bloom_size size) {
+    // The table is the only place where its bits are kept, but for what news are applied to.
+    const filter::digest_shape shape{
+        .layout = filter::digest_layout::standard, .bits = size.bits, .probes = size.probes};
+    return {shape, all.index.words_of(number), all.siblings[number]->stamp};
+}
+
 int take_delta(sibling_digests& all,
                unsigned number,
                std::span<const std::byte> wire,
@@ -192,10 +218,7 @@ int take_delta(sibling_digests& all,
     if (!held || !size) {
         return refuse(error, number, filter::digest_errc::wrong_base);
     }
-    // The table is the only place where its bits are kept.
-    const filter::digest_shape shape{
-        .layout = filter::digest_layout::standard, .bits = size->bits, .probes = size->probes};
-    const filter::digest base{shape, all.index.words_of(number), held->stamp};
+    const auto base = digest_in(all, number, *size);
     auto made = filter::apply_delta(
         wire, base, {.bytes = all.most_bytes, .false_positive_rate = all.most_rate});
     if (!made) {
@@ -205,6 +228,50 @@ int take_delta(sibling_digests& all,
         return refuse(error, number, filter::digest_errc::wrong_base);
     }
     keep(all, number, *made);
+    return REPRISE_OK;
+}
+
+/// Damage on the way, or a difference that was there: the whole mends both.
+boost::system::error_code of_news(const boost::system::error_code& why) noexcept {
+    return why == filter::digest_errc::corrupt || why == filter::digest_errc::bad_body
+               ? filter::digest_errc::wrong_base
+               : why;
+}
+
+int take_news(sibling_digests& all,
+              unsigned number,
+              std::span<const std::byte> wire,
+              const filter::digest_head& head,
+              reprise_error* error) {
+    auto& held = all.siblings[number];
+    const auto size = all.index.size_of(number);
+    const filter::digest_generation from{.epoch = head.stamp.generation.epoch,
+                                         .counter = head.base_counter};
+    // Before all bits are looked at for it.
+    if (!held || !size || held->stamp.generation != from) {
+        return refuse(error, number, filter::digest_errc::wrong_base);
+    }
+    if (!held->copy) {
+        const auto copies = all.copies_beside(number) + filter::words_for(size->bits) * 8;
+        if (all.index.bytes_with(number, *size) + copies > all.most_bytes) {
+            return refuse(error, number, filter::digest_errc::over_limit);
+        }
+        held->copy = std::make_unique<filter::digest_replica>(digest_in(all, number, *size));
+    }
+    const auto turned = held->copy->apply(
+        wire,
+        [&all](std::uint64_t name) { return face::key_of_name(name, all.secret); },
+        {.bytes = all.most_bytes, .false_positive_rate = all.most_rate});
+    if (turned.has_error()) {
+        return refuse(error, number, of_news(turned.error()));
+    }
+    auto copy = std::move(held->copy);  // to be kept once the table says the same
+    if (!all.index.flip(number, *size, *turned)) {
+        return refuse(error, number, filter::digest_errc::wrong_base);
+    }
+    held->stamp = copy->now().stamp();
+    held->rate = copy->now().false_positive_rate();
+    held->copy = std::move(copy);
     return REPRISE_OK;
 }
 
@@ -220,9 +287,9 @@ int take(sibling_digests& all,
     switch (head->form) {
     case filter::digest_form::whole: return take_whole(all, number, wire, *head, error);
     case filter::digest_form::delta: return take_delta(all, number, wire, error);
-    case filter::digest_form::news: break;
+    case filter::digest_form::news: return take_news(all, number, wire, *head, error);
     }
-    return refuse(error, number, filter::digest_errc::is_news);
+    return refuse(error, number, filter::digest_errc::bad_header);
 }
 
 /// The state that is there; or why not.

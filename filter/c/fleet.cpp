@@ -267,11 +267,7 @@ int reprise_fleet_signs(const reprise_fleet* fleet) {
 reprise_key reprise_fleet_key(const reprise_fleet* fleet, const void* url, size_t length) {
     // A digest's owner may have no more than 64 bits of a URL when it leaves (proxy/peer/README.md).
     const auto name = filter::hash_of({static_cast<const char*>(url), length}, fleet->hashing).low;
-    std::array<char, sizeof name> text;
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        text[i] = static_cast<char>(name >> (8 * i));
-    }
-    const auto hash = filter::hash_of({text.data(), text.size()}, fleet->hashing);
+    const auto hash = face::key_of_name(name, fleet->hashing);
     return {hash.low, hash.high};
 }
 

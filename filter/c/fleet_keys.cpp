@@ -98,4 +98,12 @@ fleet_keys keys_from(std::span<const std::byte> secret) {
     return out;
 }
 
+key_hash key_of_name(std::uint64_t name, const hash_secret& secret) noexcept {
+    std::array<char, sizeof name> text;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        text[i] = static_cast<char>(name >> (8 * i));  // little-endian, on every machine
+    }
+    return hash_of({text.data(), text.size()}, secret);
+}
+
 }  // namespace reprise::filter::c

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -35,5 +36,8 @@ struct fleet_keys {
 };
 /// @throws std::bad_alloc
 [[nodiscard]] fleet_keys keys_from(std::span<const std::byte> secret);
+
+/// The key of what goes by 64 bits of its URL's hash, as those bytes (proxy/peer/README.md).
+[[nodiscard]] key_hash key_of_name(std::uint64_t name, const hash_secret& secret) noexcept;
 
 }  // namespace reprise::filter::c

@@ -14,7 +14,7 @@
  * Threads   any number may call whatever takes a handle but close, at once. ask takes no lock, allocates nothing and never
  *           waits; each thread that asks has a reader of its own. came, left and reprise_source_read take a lock in which
  *           nothing is allocated; the longest that it is held is for publish to copy the bits, and for a ring to sweep what is left of
- *           its oldest generation: a millisecond for a million keys. publish, serve, save and take work through all bits
+ *           its oldest generation: a millisecond for a million keys. publish, serve, save and take (but of news) work through all bits
  *           (some ten milliseconds for a million keys), each but save one at a time: not for an event loop.
  * Fork      a child closes none of its parent's handles, and uses none: another thread may have held their locks.
  * Processes do not share a source, not even in memory that they share: what guards it is this process's own, and one that was
@@ -145,7 +145,7 @@ enum { REPRISE_MOST_SIBLINGS = 64 };
 typedef struct reprise_siblings_options {
     size_t size;
     const unsigned char *seed; /* the fleet's 32 bytes; must be set */
-    uint64_t most_bytes;       /* for all digests together: 1 GiB. 64 of equal size take what they have; one alone 8 times */
+    uint64_t most_bytes;       /* for all digests, and what news take beside: 1 GiB. 64 of equal size take what they have; one alone 8 times */
     double most_rate;          /* of mistakes: a digest above that says too little to be asked. 0.2 */
 } reprise_siblings_options;
 #define REPRISE_SIBLINGS_OPTIONS_INIT { sizeof(reprise_siblings_options), NULL, (uint64_t)1 << 30, 0.2 }
@@ -166,9 +166,13 @@ void reprise_siblings_close(reprise_siblings *siblings);
 
 reprise_key reprise_siblings_key(const reprise_siblings *siblings, const void *text, size_t length);
 
-/* What a sibling has sent, whole or a delta, becomes its digest here. `number` is 0 to 63, and names it from then on.
- * REPRISE_REFUSED where the bytes can't be used, and why: then its digest is what it was. REPRISE_ASK_WHOLE for a delta to
- * another digest than that: ask it with epoch 0, counter 0. REPRISE_BAD_ARGUMENT, _NO_MEMORY. */
+/* What a sibling has sent, whole, a delta or news, becomes its digest here. `number` is 0 to 63, and names it from then on.
+ * REPRISE_REFUSED where the bytes can't be used, and why: then its digest is what it was. REPRISE_ASK_WHOLE for a delta or
+ * news to another digest than that, and for news that are damaged, or lead to something else than they say: its digest is what it was;
+ * ask it with epoch 0, counter 0. REPRISE_BAD_ARGUMENT, _NO_MEMORY.
+ * News are what Reprise's own caches send, some 0.2 seconds after something changed, to who asks with ?since=EPOCH-COUNTER&wait=SECONDS
+ * (proxy/peer/README.md); sources here make none. They cost what they say and not all bits, for which a bit a place is kept beside
+ * the digest from its first news on, until the next whole or delta, within most_bytes: refused where that leaves no room. */
 int reprise_siblings_take(reprise_siblings *siblings,
                           unsigned number,
                           const void *bytes,
