@@ -498,6 +498,63 @@ TEST_SUITE("filter/c/digest") {
         CHECK(take(siblings_of(options), 0, second.news) == REPRISE_ASK_WHOLE);
     }
 
+    TEST_CASE("news of a liar, whose checksums are right, change nothing") {
+        for (const double rate : {0.01, 0.00001}) {
+            CAPTURE(rate);
+            news_teller teller{rate};
+            const auto siblings = siblings_of(siblings_options());
+            const auto reader = reader_of(siblings);
+            for (std::uint64_t name = 0; name < 300; ++name) {
+                teller.came(name);
+                if (name % 50 == 49) {  // more in one step would be told as a whole
+                    (void)teller.step();
+                }
+            }
+            REQUIRE(take(siblings, 0, teller.whole()) == REPRISE_OK);
+            for (std::uint64_t name = 300; name < 310; ++name) {
+                teller.came(name);
+                teller.left(name - 300);
+            }
+            const auto news = teller.step().news;
+            const auto wire = std::as_bytes(std::span{news});
+            const auto head = *read_digest_head(wire);
+            const auto body = wire.subspan(digest_header_bytes);
+            const auto refused = [&](const digest_head& says, std::span<const std::byte> has) {
+                const auto code = take(siblings, 0, text_of(write_digest(says, has)));
+                CHECK((code == REPRISE_REFUSED || code == REPRISE_ASK_WHOLE));
+            };
+            for (std::size_t at = 0; at < body.size(); ++at) {
+                for (const unsigned bit : {1U, 8U, 128U}) {
+                    std::vector<std::byte> changed{body.begin(), body.end()};
+                    changed[at] ^= std::byte(bit);
+                    if (at + 1 < body.size()) {  // of the last one some bits may be padding's
+                        refused(head, changed);
+                    }
+                }
+                refused(head, body.first(at));
+            }
+            auto many = head;
+            many.listed = head.shape.bits;
+            refused(many, body);
+            auto wide = head;
+            wide.divisor = wide.divisor == 1 ? 2 : wide.divisor - 1;
+            refused(wide, body);
+            auto other = head;
+            other.shape.probes += 1;
+            refused(other, body);
+            std::uint64_t missing = 0;
+            for (std::uint64_t name = 0; name < 300; ++name) {
+                missing += teller.is_named(reader, name) ? 0 : 1;
+            }
+            CHECK(missing == 0);
+            REQUIRE(take(siblings, 0, news) == REPRISE_OK);
+            for (std::uint64_t name = 10; name < 310; ++name) {
+                missing += teller.is_named(reader, name) ? 0 : 1;
+            }
+            CHECK(missing == 0);
+        }
+    }
+
     TEST_CASE("what news take beside the digests is within their limit") {
         news_teller teller{0.01, 100'000};
         const auto whole = teller.whole();
