@@ -122,7 +122,7 @@ asked() {
 
 # write_settings MEMBERS [CONNECT_PORT...]: with further members of the settings (JSON text, may be
 # empty), those in $listener for its listener and in $access for access, and the names of the file
-# $hosts_file. One of several proxies is called $node, and so are its files: $work/$node.json, and
+# $hosts_file; its memory is of $memory (64MiB). One of several proxies is called $node, and so are its files: $work/$node.json, and
 # .ports and .access.log.
 write_settings() {
     local members=$1 connect_ports names=${hosts_file:+"\"hosts_file\": \"$hosts_file\""}
@@ -136,7 +136,7 @@ write_settings() {
   "listeners": [{ "address": "127.0.0.1:0"${listener:+, $listener} }],
   "admin": { "address": "127.0.0.1:0" },
   "threads": 2,
-  "memory": { "size": "64MiB" },
+  "memory": { "size": "${memory:-64MiB}" },
   "access": {
     "clients": ["127.0.0.0/8"],
     "purge_clients": ["127.0.0.0/8"],
