@@ -199,6 +199,14 @@ zone='objects=100k' state="state=$work/state/seen save=1s"
 write_conf
 check "a test of the configuration writes nothing" "" "$(nginx -t -q -p "$work" -e "$work/logs/test.log" -c "$work/nginx.conf" 2>&1; ls "$work/state")"
 
+echo "--- a filter that is smaller than a page"
+zone='objects=1' state='' write_conf
+start_nginx
+check "is one all the same" "MISS 0 refused, MISS 1 admitted, HIT 1" "$(get /hello), $(get /hello), $(get /hello)"
+stop_nginx
+rm -r "$work/cache"
+write_conf
+
 echo "--- three requests"
 start gateways python3 "$(dirname "${BASH_SOURCE[0]}")/gateways.py" "$work"
 await "$work/gateways.ready" "$pid"

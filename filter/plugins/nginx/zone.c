@@ -74,10 +74,11 @@ reprise_zone_t* reprise_zone_named(ngx_conf_t* cf, const ngx_str_t* name) {
 static void* take_from_zone(void* context, size_t bytes, size_t alignment) {
     reprise_zone_t* zone = context;
     ngx_slab_pool_t* pool = (ngx_slab_pool_t*)zone->shm->shm.addr;
-    if (alignment > ngx_pagesize || bytes < ngx_pagesize) {
-        return NULL; /* never of a filter: it takes pages, and those lie on their boundaries */
+    if (alignment > ngx_pagesize) {
+        return NULL; /* never of a filter */
     }
-    zone->shared->memory = ngx_slab_alloc(pool, bytes);
+    /* Pages lie on their boundaries; what is less than one lies where the pool likes, so a small filter has one to itself. */
+    zone->shared->memory = ngx_slab_alloc(pool, bytes < ngx_pagesize ? ngx_pagesize : bytes);
     zone->shared->bytes = bytes;
     return zone->shared->memory;
 }
