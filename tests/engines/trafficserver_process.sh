@@ -161,7 +161,7 @@ how() {
     local head
     head=$(curl -s --max-time 10 -o /dev/null -D - -x "http://$server" "$@" | tr -d '\r')
     case $(sed -n 's/^Via:.*\[\(.*\)\]).*/\1/Ip' <<<"$head" | tail -n 1) in
-        cH*) echo hit ;;
+        c[HRW]*) echo hit ;; # from the disk, from memory, from what is still being written
         c*W*) echo stored ;;
         c*) echo miss ;;
         *) head -n 1 <<<"$head" ;;
