@@ -2,10 +2,10 @@
 """A trace, one request after the other, to a cache; and what several caches made of the same one, request by request.
 
     play_trace.py play ADDRESS ORIGIN forward|gateway ANSWERS <TRACE      a line a request: hit, stored, refused, or what it said
-    play_trace.py compare OBJECTS LIMIT DIFFERENCES TRACE NAME=ANSWERS... a table; each difference is a line of DIFFERENCES
+    play_trace.py compare OBJECTS HITS LIMIT DIFFERENCES TRACE NAME=ANSWERS...    a table; each difference is a line of DIFFERENCES
 
 A line of a trace is "time,name,size"; the URL is http://ORIGIN/bytes/SIZE?NAME. What compare holds all against is the rule with
-a perfect memory: refused, stored, and hits from then on. It ends with 1 where a request departs from that for no reason it knows."""
+a perfect memory: refused, stored at request HITS, and hits from then on. It ends with 1 where a request departs from that for no reason it knows."""
 
 import collections
 import re
@@ -24,10 +24,10 @@ def meaning(head):
     if b"cache-status" in said:  # Reprise
         words = [word.strip() for word in said[b"cache-status"].split(b";")]
         return "hit" if b"hit" in words else "stored" if b"stored" in words else "refused" if {b"detail=first-request", b"detail=too-few-requests"} & set(words) else b";".join(words).decode()
-    # Traffic Server's Via has letters: c and what the look-up found (H: fresh, R: fresh and in memory), W where it was written.
+    # Traffic Server's Via has letters: c and what the look-up found (H: fresh, R: fresh and in memory, W: still being written), sSfW where it was written.
     found = re.search(rb"\[([^\]]*)\]\)", said.get(b"via", b""))
     letters = found.group(1) if found else b"none"
-    return "hit" if letters[:2] in (b"cH", b"cR") else "stored" if b"W" in letters else "refused" if letters[:1] == b"c" else letters.decode()
+    return "hit" if letters[:2] in (b"cH", b"cR", b"cW") else "stored" if b"W" in letters else "refused" if letters[:1] == b"c" else letters.decode()
 
 
 
@@ -93,48 +93,47 @@ def distances(names):
 
 
 classes = [
-    ("fp", "a stranger taken for known: stored at its first request"),
-    ("fp_hit", "and so a hit at its second"),
-    ("forgot", "refused again: OBJECTS or more other URLs came since"),
-    ("forgot_late", "and so stored, or refused once more, where the rule has a hit"),
+    ("early", "a stranger taken for known: stored at its first request, or before the rule would"),
+    ("early_hit", "and so a hit where the rule stores, or refuses still"),
+    ("forgot", "refused again: OBJECTS or more other URLs came between"),
+    ("late", "and so stored where the rule has a hit"),
     ("large", "refused again: larger than LIMIT"),
     ("again", "stored once more, or refused, though it was stored"),
     ("unknown", "for no known reason"),
 ]
 
 
-def why(came, apart, size, answer, is_stored, was, objects, limit):
-    """Why the answer departs from refused, stored, hit; None where it does not."""
+def why(came, kept, size, answer, is_stored, was, hits, limit):
+    """Why the answer departs from refused, stored, hit; None where it does not. Kept are the sights that no filter may have forgotten."""
     if is_stored:
-        return "again" if answer != "hit" else "fp_hit" if came == 2 else None
+        return "again" if answer != "hit" else "early_hit" if came <= hits else None
     if answer == "stored":
-        return "fp" if came == 1 else None if came == 2 else "forgot_late" if was == "forgot" else "unknown"
+        return "early" if came < hits else None if came == hits else "late" if was == "forgot" else "unknown"
     if answer == "refused":
-        if came == 1:
-            return None
-        return "large" if size > limit else "forgot" if apart >= objects else "unknown"
+        return None if came < hits else "large" if size > limit else "forgot" if kept < hits - 1 else "unknown"
     return "unknown"
 
 
-def compare(objects, limit, differences, trace, *named):
-    objects, limit = int(objects), int(limit)
+def compare(objects, hits, limit, differences, trace, *named):
+    objects, hits, limit = int(objects), int(hits), int(limit)
     requests = [line.rstrip().split(",") for line in open(trace)]
     names = [request[1] for request in requests]
     engines = [pair.split("=")[0] for pair in named]
     answers = [open(pair.split("=", 1)[1]).read().splitlines() for pair in named]
     if {len(one) for one in answers} != {len(names)}:
         sys.exit("not as many answers as requests")
-    came = collections.Counter()
+    came, kept = collections.Counter(), {}
     stored, was = [set() for _ in engines], [{} for _ in engines]
     reasons = [collections.Counter() for _ in engines]
     pairs, kinds, differ, same = collections.Counter(), collections.Counter(), 0, 0
     with open(differences, "w") as out:
         for at, (name, apart) in enumerate(zip(names, distances(names))):
             came[name] += 1
+            kept[name] = 0 if apart is None or apart >= objects else kept[name] + 1
             said = [one[at] for one in answers]
             causes = []
             for engine, answer in enumerate(said):
-                cause = why(came[name], apart, int(requests[at][2]), answer, name in stored[engine], was[engine].get(name), objects, limit)
+                cause = why(came[name], kept[name], int(requests[at][2]), answer, name in stored[engine], was[engine].get(name), hits, limit)
                 causes.append(cause)
                 if cause is not None:
                     reasons[engine][cause] += 1
