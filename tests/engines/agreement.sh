@@ -8,7 +8,13 @@ PATH=$PATH:/usr/sbin:/sbin
 needs python3 zstd nginx varnishd traffic_server
 
 # 3000 requests, some URLs far more than others; half of them for what comes once.
-awk 'BEGIN { srand(1); for (i = 0; i < 3000; ++i) { name = rand() < 0.5 ? 1000 + i : int(500 * rand() ^ 3); print i "," name "," name * 37 % 20000 } }' >"$work/few"
+awk -v OFS=, 'BEGIN {
+    srand(1)
+    for (i = 0; i < 3000; ++i) {
+        name = rand() < 0.5 ? 1000 + i : int(500 * rand() ^ 3)
+        print i, name, name * 37 % 20000
+    }
+}' >"$work/few"
 status=0
 "$SOURCE/tools/judge_engines" "$work/few" --words 'objects=1k age=50h rate=0.3 hits=2' --one-seed >"$work/table" 2>"$work/judge.log" || status=$?
 cat "$work/table"

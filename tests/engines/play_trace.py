@@ -5,7 +5,8 @@
     play_trace.py compare OBJECTS HITS LIMIT DIFFERENCES TRACE NAME=ANSWERS...    a table; each difference is a line of DIFFERENCES
 
 A line of a trace is "time,name,size"; the URL is http://ORIGIN/bytes/SIZE?NAME. What compare holds all against is the rule with
-a perfect memory: refused, stored at request HITS, and hits from then on. It ends with 1 where a request departs from that for no reason it knows."""
+a perfect memory: refused, stored at request HITS, and hits from then on. It ends with 1 where an
+answer departs from that for no reason it knows."""
 
 import collections
 import re
@@ -16,19 +17,27 @@ length_of = re.compile(rb"\r\ncontent-length: *(\d+)", re.I)
 how = re.compile(rb"\r\n(x-cache|cache-status|via): *([^\r]*)", re.I)
 
 
-def meaning(head):
-    said = {name.lower(): value for name, value in how.findall(head)}
-    if b"x-cache" in said:  # nginx: status and ruling. Varnish: what its VCL says
-        word = said[b"x-cache"].strip()
-        return {b"HIT": "hit", b"hit": "hit", b"MISS admitted": "stored", b"miss": "stored", b"MISS refused": "refused", b"pass": "refused"}.get(word, word.decode())
-    if b"cache-status" in said:  # Reprise
-        words = [word.strip() for word in said[b"cache-status"].split(b";")]
-        return "hit" if b"hit" in words else "stored" if b"stored" in words else "refused" if {b"detail=first-request", b"detail=too-few-requests"} & set(words) else b";".join(words).decode()
-    # Traffic Server's Via has letters: c and what the look-up found (H: fresh, R: fresh and in memory, W: still being written), sSfW where it was written.
-    found = re.search(rb"\[([^\]]*)\]\)", said.get(b"via", b""))
-    letters = found.group(1) if found else b"none"
-    return "hit" if letters[:2] in (b"cH", b"cR", b"cW") else "stored" if b"W" in letters else "refused" if letters[:1] == b"c" else letters.decode()
+# What nginx (status and ruling), Varnish (as its VCL says) and Reprise (in Cache-Status) call it.
+in_words = {
+    "refused": {b"MISS refused", b"pass", b"detail=first-request", b"detail=too-few-requests"},
+    "stored": {b"MISS admitted", b"miss", b"stored"},
+    "hit": {b"HIT", b"hit"},
+}
 
+
+def meaning(head):
+    said = {name.lower(): value.strip() for name, value in how.findall(head)}
+    told = said.get(b"x-cache") or said.get(b"cache-status")
+    if told:
+        words = {word.strip() for word in told.split(b";")}
+        return next((meant for meant, some in in_words.items() if some & words), told.decode())
+    # Traffic Server's Via has letters: c and what the look-up found (H: fresh, R: fresh and in memory, W: still being
+    # written), another W where the answer was written.
+    found = re.search(rb"\[([^\]]*)\]\)", said.get(b"via", b""))
+    letters = found.group(1) if found else b"nothing"
+    if letters[:2] in (b"cH", b"cR", b"cW"):
+        return "hit"
+    return "stored" if b"W" in letters else "refused" if letters[:1] == b"c" else letters.decode()
 
 
 def play(address, origin, way, answers):
@@ -92,19 +101,19 @@ def distances(names):
         add(at, 1)
 
 
-classes = [
-    ("early", "a stranger taken for known: stored at its first request, or before the rule would"),
-    ("early_hit", "and so a hit where the rule stores, or refuses still"),
-    ("forgot", "refused again: OBJECTS or more other URLs came between"),
-    ("late", "and so stored where the rule has a hit"),
-    ("large", "refused again: larger than LIMIT"),
-    ("again", "stored once more, or refused, though it was stored"),
-    ("unknown", "for no known reason"),
-]
+classes = {
+    "early": "a stranger taken for known: stored at its first request, or before the rule would",
+    "early_hit": "and so a hit where the rule stores, or refuses still",
+    "forgot": "refused again: OBJECTS or more other URLs came between",
+    "late": "and so stored where the rule has a hit",
+    "large": "refused again: larger than LIMIT",
+    "again": "stored once more, or refused, though it was stored",
+    "unknown": "for no known reason",
+}
 
 
 def why(came, kept, size, answer, is_stored, was, hits, limit):
-    """Why the answer departs from refused, stored, hit; None where it does not. Kept are the sights that no filter may have forgotten."""
+    """Why the answer departs from the rule; None where it does not. Kept are the sights that no filter may have forgotten."""
     if is_stored:
         return "again" if answer != "hit" else "early_hit" if came <= hits else None
     if answer == "stored":
@@ -114,10 +123,15 @@ def why(came, kept, size, answer, is_stored, was, hits, limit):
     return "unknown"
 
 
+def row(first, cells):
+    print(f"| {first} | " + " | ".join(str(cell) for cell in cells) + " |")
+
+
 def compare(objects, hits, limit, differences, trace, *named):
     objects, hits, limit = int(objects), int(hits), int(limit)
+    words = {cause: text.replace("OBJECTS", str(objects)).replace("LIMIT", str(limit)) for cause, text in classes.items()}
     requests = [line.rstrip().split(",") for line in open(trace)]
-    names = [request[1] for request in requests]
+    names = [name for _, name, _ in requests]
     engines = [pair.split("=")[0] for pair in named]
     answers = [open(pair.split("=", 1)[1]).read().splitlines() for pair in named]
     if {len(one) for one in answers} != {len(names)}:
@@ -125,44 +139,42 @@ def compare(objects, hits, limit, differences, trace, *named):
     came, kept = collections.Counter(), {}
     stored, was = [set() for _ in engines], [{} for _ in engines]
     reasons = [collections.Counter() for _ in engines]
-    pairs, kinds, differ, same = collections.Counter(), collections.Counter(), 0, 0
+    pairs, kinds = collections.Counter(), collections.Counter()
     with open(differences, "w") as out:
-        for at, (name, apart) in enumerate(zip(names, distances(names))):
+        for at, ((_, name, size), apart) in enumerate(zip(requests, distances(names))):
             came[name] += 1
             kept[name] = 0 if apart is None or apart >= objects else kept[name] + 1
-            said = [one[at] for one in answers]
-            causes = []
-            for engine, answer in enumerate(said):
-                cause = why(came[name], kept[name], int(requests[at][2]), answer, name in stored[engine], was[engine].get(name), hits, limit)
+            said, causes = [one[at] for one in answers], []
+            for one, answer in enumerate(said):
+                cause = why(came[name], kept[name], int(size), answer, name in stored[one], was[one].get(name), hits, limit)
                 causes.append(cause)
                 if cause is not None:
-                    reasons[engine][cause] += 1
-                    was[engine][name] = cause
+                    reasons[one][cause] += 1
+                    was[one][name] = cause
                 if answer == "stored":
-                    stored[engine].add(name)
-            for one in range(len(engines)):
-                for other in range(one):
-                    pairs[other, one] += said[one] != said[other]
-            if len(set(said)) > 1:
-                differ += 1
-                kinds[" + ".join(sorted({cause for cause in causes if cause})) or "unknown"] += 1
-                print(at + 1, name, "came", came[name], "apart", apart, *(f"{e}={s}({c or 'rule'})" for e, s, c in zip(engines, said, causes)), file=out)
-            else:
-                same += 1
-    words = dict(classes)
-    print(f"{len(names)} requests for {len(came)} URLs, {sum(int(r[2]) for r in requests)} bytes; the same answer of all {len(engines)}: {same}, not: {differ}\n")
-    print("| | " + " | ".join(engines) + " |\n|---|" + "---:|" * len(engines))
+                    stored[one].add(name)
+            if len(set(said)) == 1:
+                continue
+            kinds[frozenset(causes) - {None}] += 1
+            pairs.update((one, other) for one in range(len(said)) for other in range(len(said)) if said[one] != said[other])
+            told = (f"{engine}={answer}({cause or 'rule'})" for engine, answer, cause in zip(engines, said, causes))
+            print(f"{at + 1} {name}: request {came[name]} for it, {apart} others since:", *told, file=out)
+    differ = sum(kinds.values())
+    print(f"{len(names)} requests for {len(came)} URLs, {sum(int(size) for _, _, size in requests)} bytes;", end=" ")
+    print(f"the same answer of all {len(engines)}: {len(names) - differ}, not: {differ}\n")
+    row("", engines)
+    print("|---|" + "---:|" * len(engines))
     for what in ("refused", "stored", "hit"):
-        print(f"| {what} | " + " | ".join(str(one.count(what)) for one in answers) + " |")
-    for cause, text in classes:
+        row(what, (one.count(what) for one in answers))
+    for cause, text in words.items():
         if any(one[cause] for one in reasons):
-            print(f"| {text.replace('OBJECTS', str(objects)).replace('LIMIT', str(limit))} | " + " | ".join(str(one[cause]) for one in reasons) + " |")
+            row(text, (one[cause] for one in reasons))
     for one, engine in enumerate(engines):
-        print(f"| other answers than {engine} | " + " | ".join(str(pairs[min(one, other), max(one, other)]) if one != other else "" for other in range(len(engines))) + " |")
+        row(f"other answers than {engine}", (pairs[one, other] if one != other else "" for other in range(len(engines))))
     if differ:
         print("\nThe requests that were not answered alike, by why:\n")
         for kind, count in kinds.most_common():
-            print(f"- {count}: " + "; beside ".join(words[part] for part in kind.split(" + ")).replace("OBJECTS", str(objects)).replace("LIMIT", str(limit)))
+            print(f"- {count}: " + "; beside ".join(words[cause] for cause in sorted(kind)))
     sys.exit(any(one["unknown"] or one["again"] for one in reasons))
 
 
