@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 """A trace, one request after the other, to a cache; and what several caches made of the same one, request by request.
 
-    play_trace.py play ADDRESS ORIGIN forward|gateway ANSWERS <TRACE      a line a request: hit, stored, refused, or what it said
-    play_trace.py compare OBJECTS HITS LIMIT DIFFERENCES TRACE NAME=ANSWERS...    a table; each difference is a line of DIFFERENCES
+    play_trace.py play ADDRESS ORIGIN forward|gateway ANSWERS <TRACE     a line a request: hit, stored, refused, large, or what it said
+    play_trace.py compare OBJECTS HITS DIFFERENCES TRACE NAME=ANSWERS... a table; each difference is a line of DIFFERENCES
 
 A line of a trace is "time,name,size"; the URL is http://ORIGIN/bytes/SIZE?NAME. What compare holds all against is the rule with
 a perfect memory: refused, stored at request HITS, and hits from then on. It ends with 1 where an
-answer departs from that for no reason it knows."""
+answer departs from that for no reason it knows. ANSWERS.unwritten has a number: how many the server's ledger calls admitted that it
+did not write."""
 
 import collections
+import os
 import re
 import socket
 import sys
@@ -22,6 +24,7 @@ in_words = {
     "refused": {b"MISS refused", b"pass", b"detail=first-request", b"detail=too-few-requests"},
     "stored": {b"MISS admitted", b"miss", b"stored"},
     "hit": {b"HIT", b"hit"},
+    "large": {b"detail=too-large"},
 }
 
 
@@ -105,21 +108,24 @@ classes = {
     "early": "a stranger taken for known: stored at its first request, or before the rule would",
     "early_hit": "and so a hit where the rule stores, or refuses still",
     "forgot": "refused again: OBJECTS or more other URLs came between",
+    "large": "refused, whatever the filter says: larger than the store takes",
+    "unwritten": "refused, though the filter knew it: admitted, and not written by the server",
     "late": "and so stored where the rule has a hit",
-    "large": "refused again: larger than LIMIT",
     "again": "stored once more, or refused, though it was stored",
     "unknown": "for no known reason",
 }
 
 
-def why(came, kept, size, answer, is_stored, was, hits, limit):
+def why(came, kept, answer, is_stored, was, hits):
     """Why the answer departs from the rule; None where it does not. Kept are the sights that no filter may have forgotten."""
     if is_stored:
         return "again" if answer != "hit" else "early_hit" if came <= hits else None
     if answer == "stored":
-        return "early" if came < hits else None if came == hits else "late" if was == "forgot" else "unknown"
+        return "early" if came < hits else None if came == hits else "late" if was in ("forgot", "unwritten") else "unknown"
+    if answer == "large":
+        return None if came < hits else "large"
     if answer == "refused":
-        return None if came < hits else "large" if size > limit else "forgot" if kept < hits - 1 else "unknown"
+        return None if came < hits else "forgot" if kept < hits - 1 else "unwritten"
     return "unknown"
 
 
@@ -127,9 +133,9 @@ def row(first, cells):
     print(f"| {first} | " + " | ".join(str(cell) for cell in cells) + " |")
 
 
-def compare(objects, hits, limit, differences, trace, *named):
-    objects, hits, limit = int(objects), int(hits), int(limit)
-    words = {cause: text.replace("OBJECTS", str(objects)).replace("LIMIT", str(limit)) for cause, text in classes.items()}
+def compare(objects, hits, differences, trace, *named):
+    objects, hits = int(objects), int(hits)
+    words = {cause: text.replace("OBJECTS", str(objects)) for cause, text in classes.items()}
     requests = [line.rstrip().split(",") for line in open(trace)]
     names = [name for _, name, _ in requests]
     engines = [pair.split("=")[0] for pair in named]
@@ -141,18 +147,19 @@ def compare(objects, hits, limit, differences, trace, *named):
     reasons = [collections.Counter() for _ in engines]
     pairs, kinds = collections.Counter(), collections.Counter()
     with open(differences, "w") as out:
-        for at, ((_, name, size), apart) in enumerate(zip(requests, distances(names))):
+        for at, (name, apart) in enumerate(zip(names, distances(names))):
             came[name] += 1
             kept[name] = 0 if apart is None or apart >= objects else kept[name] + 1
             said, causes = [one[at] for one in answers], []
             for one, answer in enumerate(said):
-                cause = why(came[name], kept[name], int(size), answer, name in stored[one], was[one].get(name), hits, limit)
+                cause = why(came[name], kept[name], answer, name in stored[one], was[one].get(name), hits)
                 causes.append(cause)
                 if cause is not None:
                     reasons[one][cause] += 1
                     was[one][name] = cause
                 if answer == "stored":
                     stored[one].add(name)
+            said = ["refused" if answer == "large" else answer for answer in said]
             if len(set(said)) == 1:
                 continue
             kinds[frozenset(causes) - {None}] += 1
@@ -165,7 +172,7 @@ def compare(objects, hits, limit, differences, trace, *named):
     row("", engines)
     print("|---|" + "---:|" * len(engines))
     for what in ("refused", "stored", "hit"):
-        row(what, (one.count(what) for one in answers))
+        row(what, (one.count(what) + (one.count("large") if what == "refused" else 0) for one in answers))
     for cause, text in words.items():
         if any(one[cause] for one in reasons):
             row(text, (one[cause] for one in reasons))
@@ -175,7 +182,8 @@ def compare(objects, hits, limit, differences, trace, *named):
         print("\nThe requests that were not answered alike, by why:\n")
         for kind, count in kinds.most_common():
             print(f"- {count}: " + "; beside ".join(words[cause] for cause in sorted(kind)))
-    sys.exit(any(one["unknown"] or one["again"] for one in reasons))
+    unwritten = [int(open(path).read()) if os.path.exists(path) else 0 for path in (pair.split("=", 1)[1] + ".unwritten" for pair in named)]
+    sys.exit(any(one["unknown"] or one["again"] or one["unwritten"] != known for one, known in zip(reasons, unwritten)))
 
 
 {"play": play, "compare": compare}[sys.argv[1]](*sys.argv[2:])
