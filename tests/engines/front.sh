@@ -5,8 +5,29 @@
 . "$(dirname "$0")/../clients/harness.sh"
 PATH=$PATH:/usr/sbin:/sbin
 : "${SOURCE:?names the sources}"
-needs haproxy wrk curl perl
-"$SOURCE/tools/bench_front" --objects 1000 --settle 10000 --window 2000 --memory 2MiB --only rr,hash,hash-siblings >"$work/table" 2>"$work/front.log"
+needs haproxy wrk curl perl pgrep
+# bench OPTION...: small, in a session of its own, which ends with this script; its process in $pid. Output to $work/front.log.
+bench() {
+    start front env TMPDIR="$work" setsid setpriv --pdeathsig TERM "$SOURCE/tools/bench_front" --objects 1000 --window 2000 --memory 2MiB "$@"
+}
+# What it starts ends with it, however it ends; its load would go on for an hour.
+loads() {
+    pgrep -s "$1" -x wrk >/dev/null
+}
+is_alone() {
+    ! pgrep -s "$1" >/dev/null
+}
+for signal in TERM KILL; do
+    bench --settle 100000000 --only rr
+    within 20 "the load begins" loads "$pid"
+    kill -"$signal" "$pid"
+    wait "$pid" 2>/dev/null || true
+    within 20 "nothing is left of it after $signal" is_alone "$pid"
+done
+rm "$work/front.log"
+bench --settle 10000 --only rr,hash,hash-siblings
+wait "$pid"
+grep '^|' "$work/front.log" >"$work/table"
 cat "$work/table"
 # cell ROW COLUMN
 cell() {
