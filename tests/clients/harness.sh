@@ -20,20 +20,32 @@ unset http_proxy https_proxy ftp_proxy all_proxy no_proxy HTTP_PROXY HTTPS_PROXY
 export HOME=$work/home LC_ALL=C TZ=UTC
 mkdir -p "$HOME"
 
-finish() {
-    local status=$? pid
-    if ((status != 0 && status != 77)); then
-        printf -- '--- %s\n' "test failed with status $status"
-        for log in "$work"/*.log; do
-            [[ -s $log ]] && printf -- '--- %s\n' "${log##*/}" && tail -n 40 "$log"
-        done
-    fi >&2
+# stop_started: all that was started. One that is told to end, and does not, is killed: HAProxy's master loses the word when it is
+# told to read its settings at the same moment.
+stop_started() {
+    local pid deadline=$((SECONDS + 20))
     for pid in "${started[@]}"; do
         kill "$pid" 2>/dev/null || true
     done
     for pid in "${started[@]}"; do
+        while kill -0 "$pid" 2>/dev/null; do
+            ((SECONDS < deadline)) || kill -KILL "$pid" 2>/dev/null || true
+            sleep 0.02
+        done
         wait "$pid" 2>/dev/null || true
     done
+    started=()
+}
+finish() {
+    local status=$?
+    if ((status != 0 && status != 77)); then
+        printf -- '--- %s\n' "test failed with status $status"
+        local log
+        for log in "$work"/*.log; do
+            [[ -s $log ]] && printf -- '--- %s\n' "${log##*/}" && tail -n 40 "$log"
+        done
+    fi >&2
+    stop_started
     rm -rf "$work"
     exit "$status"
 }
