@@ -41,7 +41,7 @@ std::string with_macros(std::string_view text) {
     return out;
 }
 
-std::optional<long> number_of(std::string_view text) {
+std::optional<long> whole_number_of(std::string_view text) {
     long value = 0;
     const auto* end = text.data() + text.size();
     const auto read = std::from_chars(text.data(), end, value);
@@ -56,14 +56,14 @@ std::optional<bool> truth_of(std::string_view expression) {
     }
     const auto equals = text.find('=');
     if (equals != std::string_view::npos) {
-        const auto left = number_of(trimmed(text.substr(0, equals)));
-        const auto right = number_of(trimmed(text.substr(equals + 1)));
+        const auto left = whole_number_of(trimmed(text.substr(0, equals)));
+        const auto right = whole_number_of(trimmed(text.substr(equals + 1)));
         if (left && right) {
             return *left == *right;
         }
         return std::nullopt;
     }
-    const auto number = number_of(text);
+    const auto number = whole_number_of(text);
     return number ? std::optional{*number != 0} : std::nullopt;
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <ctime>
 #include <ts/ts.h>
 
@@ -31,6 +32,22 @@ constexpr std::uint64_t beside = 600;
 std::int64_t server_figure(const char* name) noexcept {
     TSMgmtInt value = 0;
     return TSMgmtIntGet(name, &value) == TS_SUCCESS ? value : 0;
+}
+
+/// A stripe for each span of each volume; 0: the server does not tell.
+std::uint64_t stripes_told() noexcept {
+    const auto spans = server_figure("proxy.process.cache.span.online");
+    if (spans <= 0) {
+        return 0;
+    }
+    constexpr int most_volumes = 255;  // volume.config's numbers
+    std::int64_t volumes = 0;
+    for (int i = 0; i <= most_volumes; ++i) {
+        std::array<char, 64> name;
+        std::snprintf(name.data(), name.size(), "proxy.process.cache.volume_%d.bytes_total", i);
+        volumes += server_figure(name.data()) > 0 ? 1 : 0;
+    }
+    return static_cast<std::uint64_t>(spans * std::max<std::int64_t>(volumes, 1));
 }
 
 int append_wire(void* to, const void* piece, size_t bytes) {
@@ -116,8 +133,11 @@ void own_digest::calibrate() noexcept {
     if (each < 1) {
         return;
     }
-    const auto stripes = options_.stripes != 0 ? static_cast<double>(options_.stripes)
-                                               : std::max(1.0, std::round(total / each));
+    // Where the server does not tell, as many as make the bytes between two wraps the whole: small objects, which take more room than
+    // they are counted for, would make it twice as many as there are.
+    const auto told = options_.stripes != 0 ? options_.stripes : stripes_told();
+    const auto stripes = told != 0 ? static_cast<double>(told)
+                                   : std::max(1.0, std::round(total / each));
     if (count >= stripes) {
         (void)reprise_source_set_room(source_.load(std::memory_order_acquire),
                                       static_cast<std::uint64_t>(std::min(each * stripes, total)));
