@@ -7,6 +7,7 @@
 #include "filter/bit_words.hpp"
 #include "filter/blocks.hpp"
 #include "filter/indices.hpp"
+#include "filter/news_bound.hpp"
 
 #include <xxhash.h>
 
@@ -198,6 +199,19 @@ std::vector<std::uint64_t> flipped_places(const digest& before, const digest& af
         }
     }
     return places;
+}
+
+std::optional<std::vector<std::uint64_t>> few_flipped_places(const digest& before,
+                                                             const digest& after) {
+    assert(before.shape() == after.shape());
+    std::uint64_t turned = 0;
+    for (std::size_t i = 0; i < before.words().size(); ++i) {
+        turned += static_cast<unsigned>(std::popcount(before.words()[i] ^ after.words()[i]));
+    }
+    if (turned > most_news_places(before.shape().bits)) {
+        return std::nullopt;
+    }
+    return flipped_places(before, after);
 }
 
 }  // namespace reprise::filter

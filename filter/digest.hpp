@@ -20,6 +20,7 @@
 #include "filter/standard.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -146,5 +147,10 @@ private:
 /// The places where two digests of one shape differ, rising: what sibling_index::flip takes once a
 /// delta was applied. O(bits / 64). @pre before.shape() == after.shape() @throws std::bad_alloc
 [[nodiscard]] std::vector<std::uint64_t> flipped_places(const digest& before, const digest& after);
+/// The same, or nothing where there are more than one piece of news may turn (news_bound.hpp): each takes 64 times what
+/// its bit does, and a delta from a stranger may turn all. Then the whole is to be put in place. O(bits / 64).
+/// @pre before.shape() == after.shape() @throws std::bad_alloc
+[[nodiscard]] std::optional<std::vector<std::uint64_t>> few_flipped_places(const digest& before,
+                                                                           const digest& after);
 
 }  // namespace reprise::filter

@@ -186,6 +186,10 @@ int take_whole(sibling_digests& all,
     if (head.shape.layout != filter::digest_layout::standard) {
         return refuse(error, number, filter::digest_errc::unknown_layout);
     }
+    // 0 says that there is none (reprise_sibling): a reader would ask for the whole again and again.
+    if (head.stamp.generation.counter == 0) {
+        return refuse(error, number, filter::digest_errc::bad_header);
+    }
     // Before there is memory for it: what the table would take, and the bits while they are read.
     const filter::bloom_size size{.bits = head.shape.bits, .probes = head.shape.probes};
     if (all.index.bytes_with(number, size) + all.copies_beside(number) > all.most_bytes) {
@@ -212,10 +216,17 @@ filter::digest digest_in(const sibling_digests& all, unsigned number, filter::bl
 int take_delta(sibling_digests& all,
                unsigned number,
                std::span<const std::byte> wire,
+               const filter::digest_head& head,
                reprise_error* error) {
     const auto& held = all.siblings[number];
     const auto size = all.index.size_of(number);
     if (!held || !size) {
+        return refuse(error, number, filter::digest_errc::wrong_base);
+    }
+    const filter::digest_generation from{.epoch = head.stamp.generation.epoch,
+                                         .counter = head.base_counter};
+    // Before all bits are looked at for it.
+    if (held->stamp.generation != from) {
         return refuse(error, number, filter::digest_errc::wrong_base);
     }
     const auto base = digest_in(all, number, *size);
@@ -224,7 +235,9 @@ int take_delta(sibling_digests& all,
     if (!made) {
         return refuse(error, number, made.error());
     }
-    if (!all.index.flip(number, *size, filter::flipped_places(base, *made))) {
+    if (const auto places = filter::few_flipped_places(base, *made); !places) {
+        all.index.put(number, *size, made->words());
+    } else if (!all.index.flip(number, *size, *places)) {
         return refuse(error, number, filter::digest_errc::wrong_base);
     }
     keep(all, number, *made);
@@ -286,7 +299,7 @@ int take(sibling_digests& all,
     const std::scoped_lock lock{all.guard};
     switch (head->form) {
     case filter::digest_form::whole: return take_whole(all, number, wire, *head, error);
-    case filter::digest_form::delta: return take_delta(all, number, wire, error);
+    case filter::digest_form::delta: return take_delta(all, number, wire, *head, error);
     case filter::digest_form::news: return take_news(all, number, wire, *head, error);
     }
     return refuse(error, number, filter::digest_errc::bad_header);

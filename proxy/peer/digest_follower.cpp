@@ -233,9 +233,12 @@ void digest_follower::look(steady_time now) {
 void digest_follower::take(filter::digest next, bool by_delta) {
     auto made = std::make_shared<filter::digest_replica>(std::move(next));
     // Two changes since the last look: only the whole will do.
+    std::optional<std::vector<std::uint64_t>> places;
     if (by_delta && usable_ && news_.what == news::kind::nothing) {
-        news_ = {.what = news::kind::flipped,
-                 .places = filter::flipped_places(*held_, made->now())};
+        places = filter::few_flipped_places(*held_, made->now());
+    }
+    if (places) {
+        news_ = {.what = news::kind::flipped, .places = std::move(*places)};
     } else {
         news_ = {.what = news::kind::replaced, .places = {}};
     }

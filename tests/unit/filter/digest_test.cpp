@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace reprise::filter {
@@ -126,6 +127,21 @@ TEST_SUITE("filter/digest") {
         const digest after{shape, {3, 0, 0, 64}, stamp_of(1)};
         CHECK(flipped_places(before, after) == std::vector<std::uint64_t>{1, 191, 198, 199});
         CHECK(flipped_places(before, before).empty());
+    }
+
+    TEST_CASE("of two digests that differ in more places than news may turn none are listed") {
+        constexpr std::uint64_t bits = 64 * 1024;  // of which news may turn 4,096
+        const digest_shape shape{.layout = digest_layout::standard, .bits = bits, .probes = 2};
+        const std::vector<std::uint64_t> none(bits / 64);
+        auto some = none, more = none;
+        std::fill_n(some.begin(), 64, ~std::uint64_t{0});
+        std::fill_n(more.begin(), 64, ~std::uint64_t{0});
+        more.back() = 1;
+        const digest before{shape, none, stamp_of(1)};
+        const auto few = few_flipped_places(before, digest{shape, some, stamp_of(2)});
+        REQUIRE(few.has_value());
+        CHECK(few->size() == 4096);
+        CHECK_FALSE(few_flipped_places(before, digest{shape, more, stamp_of(2)}).has_value());
     }
 
     TEST_CASE("the size takes the fewest probes that 20 bits a key allow") {
