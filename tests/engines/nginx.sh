@@ -66,6 +66,10 @@ http {
     location /fastcgi/ { fastcgi_pass unix:$work/fastcgi.sock; fastcgi_param REQUEST_URI \$request_uri; fastcgi_param REQUEST_METHOD \$request_method; }
     location /uwsgi/ { uwsgi_pass unix:$work/uwsgi.sock; uwsgi_param REQUEST_URI \$request_uri; }
     location /scgi/ { scgi_pass unix:$work/scgi.sock; scgi_param REQUEST_URI \$request_uri; }
+    location /closed/ { proxy_pass http://unix:$work/picky.sock; proxy_cache_valid any 1m; }
+    location /intercepted/ { proxy_pass http://unix:$work/picky.sock:/picky/missing; proxy_intercept_errors on; error_page 404 = @own; }
+    location /accelerated/ { proxy_pass http://unix:$work/picky.sock; }
+    location @own { return 200 "nginx's own\n"; }
     location = /status { reprise_status; }
     location = /metrics { reprise_status prometheus; }
   }
@@ -81,6 +85,8 @@ http {
     location /picky/private { add_header Cache-Control private always; return 200 "yours\n"; }
     location /picky/failed { add_header Cache-Control max-age=60 always; return 500 "failed\n"; }
     location /picky/missing { add_header Cache-Control max-age=60 always; return 404 "missing\n"; }
+    location /closed/ { return 444; }
+    location /accelerated/ { add_header Cache-Control max-age=60; add_header X-Accel-Redirect @own; return 200 "elsewhere\n"; }
     location /picky/old { add_header Cache-Control max-age=1; return 200 "old soon\n"; }
     location /behind/ { add_header Cache-Control max-age=1; return 200 "old soon\n"; }
     location /picky/silent { return 200 "no word\n"; }
@@ -237,6 +243,11 @@ for _ in 1 2; do
     check "another rule's" "MISS 0" "$(get '/user/a' --cookie user=me)"
     check "not buffered, so never stored" "MISS 0" "$(get '/unbuffered/a')"
     get '/hello?posted' --data x >"$work/posted"
+done
+for path in /closed/a /accelerated/a /intercepted/a; do
+    for _ in 1 2; do
+        check "$path: an answer of nginx's own is not asked for" "" "$(get "$path" | grep -E 'refused|admitted' || true)"
+    done
 done
 check "none of these is a sight" "$sights" "$(figure first_sights)"
 check "where admission is off, the first is stored" "MISS HIT" "$(get /off/a) $(get /off/a)"

@@ -23,6 +23,11 @@ static void count_bytes(void* data) {
 /* Whether nginx would store it, but for us; and whether that is ours to judge. Failures are not: who has nginx store them
  * for some seconds protects an origin in trouble. */
 static int is_for_us(ngx_http_request_t* r, const ngx_http_upstream_t* u) {
+    /* An answer of nginx's own, after an upstream or in place of one: there is a clean-up exactly while an upstream is under
+     * way. Nor does nginx store what a filter puts in an upstream's place, or what a post_action is answered. */
+    if (u->cleanup == NULL || r->filter_finalize || r->post_action) {
+        return 0;
+    }
     if (!u->cacheable || !u->buffering || u->upgrade) {
         return 0;
     }
