@@ -70,6 +70,12 @@ http {
     location /intercepted/ { proxy_pass http://unix:$work/picky.sock:/picky/missing; proxy_intercept_errors on; error_page 404 = @own; }
     location /accelerated/ { proxy_pass http://unix:$work/picky.sock; }
     location @own { return 200 "nginx's own\n"; }
+    location /late/ {
+      proxy_pass http://127.0.0.1:$port/hello?x=;
+      add_header X-Cache \$upstream_cache_status always;
+      add_header X-No 1;
+      proxy_no_cache \$sent_http_x_no;
+    }
     location = /status { reprise_status; }
     location = /metrics { reprise_status prometheus; }
   }
@@ -250,6 +256,9 @@ for path in /closed/a /accelerated/a /intercepted/a; do
     done
 done
 check "none of these is a sight" "$sights" "$(figure first_sights)"
+for _ in 1 2 3; do
+    check "what forbids it may come to be known after the module" MISS "$(get '/late/a')"
+done
 check "where admission is off, the first is stored" "MISS HIT" "$(get /off/a) $(get /off/a)"
 check "a missing page is an object" "MISS 0 refused, MISS 1 admitted, HIT 1" "$(get /picky/missing), $(get /picky/missing), $(get /picky/missing)"
 sights=$(figure first_sights)

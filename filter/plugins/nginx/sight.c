@@ -20,6 +20,27 @@ static void count_bytes(void* data) {
     }
 }
 
+/* Whether proxy_no_cache has nothing against it, as far as that can be told before the head is whole. nginx asks it once
+ * more, when the heads' modules have been here: what a variable said now must not be kept for then, for one that speaks of the
+ * answer's head ($sent_http_...) may say something else, and what is forbidden would be stored. */
+static int is_not_forbidden(ngx_http_request_t* r, const ngx_http_upstream_t* u) {
+    const ngx_http_core_main_conf_t* core = ngx_http_get_module_main_conf(r, ngx_http_core_module);
+    const size_t bytes = core->variables.nelts * sizeof *r->variables;
+    ngx_http_variable_value_t* before;
+    int is_free;
+    if (u->conf->no_cache == NULL) {
+        return 1;
+    }
+    before = ngx_palloc(r->pool, bytes);
+    if (before == NULL) {
+        return 0;
+    }
+    ngx_memcpy(before, r->variables, bytes);
+    is_free = ngx_http_test_predicates(r, u->conf->no_cache) == NGX_OK;
+    ngx_memcpy(r->variables, before, bytes);
+    return is_free;
+}
+
 /* Whether nginx would store it, but for us; and whether that is ours to judge. Failures are not: who has nginx store them
  * for some seconds protects an origin in trouble. */
 static int is_for_us(ngx_http_request_t* r, const ngx_http_upstream_t* u) {
@@ -43,7 +64,7 @@ static int is_for_us(ngx_http_request_t* r, const ngx_http_upstream_t* u) {
         ngx_http_file_cache_valid(u->conf->cache_valid, u->headers_in.status_n) == 0) {
         return 0;
     }
-    return ngx_http_test_predicates(r, u->conf->no_cache) == NGX_OK;
+    return is_not_forbidden(r, u);
 }
 
 static void judge(ngx_http_request_t* r, reprise_zone_t* zone, reprise_key key) {
