@@ -390,4 +390,10 @@ start_nginx
 check "a folder that is not there is made" 1 "$(find "$work/made" -maxdepth 0 -perm 0700 | wc -l)"
 stop_nginx
 check "and used" 1 "$(find "$work/made" -type f -name seen -perm 0600 | wc -l)"
+start_nginx
+state="state=$work/fresh/seen save=1h" write_conf
+reload_nginx
+check "a reload's is made as well" 1 "$(find "$work/fresh" -maxdepth 0 -perm 0700 | wc -l)"
+stop_nginx
+check "and used" 1 "$(find "$work/fresh" -type f -name seen -perm 0600 | wc -l)"
 check "nothing went wrong in nginx" "" "$(grep -E '\[(alert|crit|emerg)\]|signal 11' "$work/logs/error.log" || true)"

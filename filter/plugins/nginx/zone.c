@@ -193,6 +193,9 @@ static ngx_int_t begin_zone(ngx_shm_zone_t* shm, void* before) {
                       error.text);
         return NGX_ERROR;
     }
+    if (zone->state.len > 0) {
+        make_folder(zone); /* a reload may name another one */
+    }
     return NGX_OK;
 }
 
