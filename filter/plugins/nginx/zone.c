@@ -123,11 +123,11 @@ static void make_folder(const reprise_zone_t* zone) {
         return;
     }
     if (geteuid() == 0 && core->user != (ngx_uid_t)NGX_CONF_UNSET_UINT &&
-        chown(folder, core->user, (gid_t)-1) != 0) {
+        lchown(folder, core->user, (gid_t)-1) != 0) {
         ngx_log_error(NGX_LOG_ERR,
                       zone->cycle->log,
                       ngx_errno,
-                      "reprise: zone \"%V\": chown \"%s\" failed",
+                      "reprise: zone \"%V\": lchown \"%s\" failed",
                       &zone->name,
                       folder);
     }
