@@ -14,7 +14,7 @@ slow=$port
 start_origin pages --max-age 3600
 mkdir -p "$work/logs" "$work/tmp" "$work/state" "$work/files/sliced"
 head -c 4000 /dev/zero >"$work/files/sliced/4000"
-daemon=off zone='objects=100k' state="state=$work/state/seen save=1s" more=''
+daemon=off master=on zone='objects=100k' state="state=$work/state/seen save=1s" more=''
 
 # write_conf: nginx's configuration, with a zone "one" of $zone and $state, and further lines of http in $more.
 write_conf() {
@@ -27,6 +27,7 @@ load_module $module;
 $( ((EUID != 0)) || echo 'user root;')
 worker_processes 2;
 daemon $daemon;
+master_process $master;
 pid $work/nginx.pid;
 lock_file $work/nginx.lock;
 error_log $work/logs/error.log notice;
@@ -129,6 +130,9 @@ kill_nginx() {
     for pid in "${all[@]}"; do
         while [[ -d /proc/$pid && $(sed -n 's/^State:\t\(.\).*/\1/p' "/proc/$pid/status" 2>/dev/null) != Z ]]; do sleep 0.02; done
     done
+}
+has_lived_for() {
+    (($(ps -o etimes= -p "$nginx_pid") > $1))
 }
 # reload_nginx: until no worker of before is left.
 reload_nginx() {
@@ -396,4 +400,15 @@ reload_nginx
 check "a reload's is made as well" 1 "$(find "$work/fresh" -maxdepth 0 -perm 0700 | wc -l)"
 stop_nginx
 check "and used" 1 "$(find "$work/fresh" -type f -name seen -perm 0600 | wc -l)"
+
+echo "--- one process"
+master=off state="state=$work/single/first save=1h" write_conf
+start_nginx
+check "asked for" "MISS 0 refused" "$(get '/hello?single')"
+# Longer than the timer's first second, in which it has looked what is due.
+within 20 "its timer has looked" has_lived_for 2
+master=off state="state=$work/single/second save=1s" write_conf
+kill -HUP "$nginx_pid"
+within 20 "a shorter save is heard of by a reload" test -s "$work/single/second"
+stop_nginx
 check "nothing went wrong in nginx" "" "$(grep -E '\[(alert|crit|emerg)\]|signal 11' "$work/logs/error.log" || true)"

@@ -12,7 +12,11 @@
 
 #include "module.h"
 
-enum { look_again = 50 }; /* milliseconds, while a thread is at work */
+enum {
+    look_again = 50, /* milliseconds, while a thread is at work */
+    most_alone =
+        5 /* seconds, where there is one process: a reload doesn't begin it anew, and may have a shorter save= */
+};
 
 /* One at a time in a process. Its thread owns all but `done` while it is at work. */
 static struct {
@@ -103,7 +107,7 @@ static void begin_thread(reprise_zone_t* zone) {
 static ngx_msec_t next_due(reprise_zone_t** due) {
     const reprise_main_conf_t* all = ngx_http_cycle_get_module_main_conf(ngx_cycle,
                                                                          ngx_http_reprise_module);
-    time_t least = 3600;
+    time_t least = ngx_process == NGX_PROCESS_SINGLE ? most_alone : 3600;
     ngx_uint_t i;
     *due = NULL;
     for (i = 0; all != NULL && i < all->zones.nelts; ++i) {
@@ -139,6 +143,7 @@ static void on_timer(ngx_event_t* timer) {
             wait = look_again;
         }
     }
+    timer->log = ngx_cycle->log; /* one process goes on over a reload, and the log of before ends */
     ngx_add_timer(timer, wait);
 }
 
