@@ -30,7 +30,7 @@ static const figure_t figures[] = {
     {"bytes_admitted", "counter", "Their bodies' bytes.", whole},
     {"hits_lost",
      "counter",
-     "Requests that would have been hits, had the first one been stored.",
+     "Requests that would have been hits, had the first one been stored, at most.",
      whole},
     {"refreshes", "counter", "Hits that wrote into the filter.", whole},
     {"first_sights", "counter", "Sights of keys that were not known.", whole},
