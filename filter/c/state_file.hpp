@@ -43,7 +43,9 @@ void tell(reprise_error* error, const char* path, const refusal& refused) noexce
 using piece_sink = std::function<bool(std::span<const std::byte>)>;
 
 /// What `write` hands to its sink, in a file of mode 0600 that takes path's place once it is on
-/// disk, and is gone where that fails. @throws file_failure, std::bad_alloc
+/// disk, and is gone where that fails; where the file system has files without a name, a process
+/// that is killed while it writes leaves none either. May call `write` twice, where such a file
+/// gets no name. @throws file_failure, std::bad_alloc
 void write_file(const std::string& path, const std::function<bool(const piece_sink&)>& write);
 
 }  // namespace reprise::filter::c

@@ -8,9 +8,11 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <fcntl.h>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -19,6 +21,7 @@
 #include <reprise/admission.h>
 #include <string>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <thread>
@@ -248,6 +251,43 @@ TEST_SUITE("filter/c/admission") {
         const auto is_folder = (folder.path() / "folder").string();
         REQUIRE(::mkdir(is_folder.c_str(), 0700) == 0);
         CHECK(reprise_admission_save(gate.get(), is_folder.c_str(), &error) == REPRISE_FILE);
+        CHECK(std::distance(std::filesystem::directory_iterator{folder.path()}, {}) == 1);
+    }
+
+    TEST_CASE("a process that is killed in a save leaves nothing beside the file") {
+        const tests::temp_dir folder;
+        const int nameless = ::open(folder.path().c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+        if (nameless < 0) {
+            MESSAGE("not tested: the file system of temporary files has none without a name");
+            return;
+        }
+        ::close(nameless);
+        const auto gate = must_open(small_options());
+        const auto path = folder.file("seen");
+        REQUIRE(reprise_admission_save(gate.get(), path.c_str(), nullptr) == REPRISE_OK);
+        const auto saved = tests::read_file(path);
+        note(gate, "http://a/");
+        const auto child = ::fork();
+        REQUIRE(child >= 0);
+        if (child == 0) {
+            // The kernel kills who writes more than this.
+            const rlimit few{1'000, 1'000};
+            const rlimit none{0, 0};
+            ::setrlimit(RLIMIT_CORE, &none);
+            ::setrlimit(RLIMIT_FSIZE, &few);
+            ::signal(SIGXFSZ, SIG_DFL);
+            (void)reprise_admission_save(gate.get(), path.c_str(), nullptr);
+            ::_exit(0);
+        }
+        int status = 0;
+        REQUIRE(::waitpid(child, &status, 0) == child);
+        CHECK(WIFSIGNALED(status));
+        CHECK(tests::read_file(path) == saved);
+        CHECK(std::distance(std::filesystem::directory_iterator{folder.path()}, {}) == 1);
+        CHECK(reprise_admission_save(gate.get(), path.c_str(), nullptr) == REPRISE_OK);
+        CHECK(tests::read_file(path) != saved);
+        CHECK((std::filesystem::status(path).permissions() & std::filesystem::perms::all) ==
+              (std::filesystem::perms::owner_read | std::filesystem::perms::owner_write));
         CHECK(std::distance(std::filesystem::directory_iterator{folder.path()}, {}) == 1);
     }
 
