@@ -128,8 +128,11 @@ kill_nginx() {
     kill -KILL "$nginx_pid" "${all[@]}"
     wait "$nginx_pid" 2>/dev/null || true
     for pid in "${all[@]}"; do
-        while [[ -d /proc/$pid && $(sed -n 's/^State:\t\(.\).*/\1/p' "/proc/$pid/status" 2>/dev/null) != Z ]]; do sleep 0.02; done
+        within 20 "a killed worker has gone" has_gone "$pid"
     done
+}
+has_gone() {
+    [[ ! -d /proc/$1 || $(sed -n 's/^State:\t\(.\).*/\1/p' "/proc/$1/status" 2>/dev/null || true) == [ZX] ]]
 }
 has_lived_for() {
     (($(ps -o etimes= -p "$nginx_pid") > $1))
