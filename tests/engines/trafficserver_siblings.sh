@@ -145,6 +145,27 @@ check_matches "and has an address of the settings" '403 127.0.0.2 is the address
     "$(code "$a" /.well-known/reprise/digest --interface 127.0.0.2) $(<"$work/said")"
 check "nothing else is served there, or passed on" 404 "$(code "$a" /.well-known/reprise/seen)"
 
+# ---- a reverse proxy: what is asked of it by no rule's name is 404 ----
+
+spare_port
+port_c=$spare
+make_server c <<END
+$plugins/reprise_siblings.so secret=none node=c sibling=x@127.0.0.1:$port_b
+END
+of_fleet=$records
+records+="
+CONFIG proxy.config.url_remap.remap_required INT 1"
+start_server c "$port_c"
+c=$server pid_c=$server_pid
+records=$of_fleet
+check "a page without a rule is not found" 404 "$(code "$c" /hello)"
+has_digest() {
+    [[ $(code "$c" /.well-known/reprise/digest) == 200 ]]
+}
+within 20 "its digest is there for siblings all the same" has_digest
+kill -TERM "$pid_c"
+wait "$pid_c" || true
+
 # ---- ends ----
 
 within 20 "a knows all that b holds" knows "$a" b 20

@@ -322,6 +322,7 @@ int on_hook(TSCont, TSEvent event, void* data) {
     auto* const txn = static_cast<TSHttpTxn>(data);
     if (event == TS_EVENT_HTTP_READ_REQUEST_HDR) {
         if (is_ours(txn)) {
+            TSSkipRemappingSet(txn, 1);  // no rule is for it, where the server requires one
             answer_later(txn, node->with);
             return 0;
         }
