@@ -163,6 +163,9 @@ has_digest() {
     [[ $(code "$c" /.well-known/reprise/digest) == 200 ]]
 }
 within 20 "its digest is there for siblings all the same" has_digest
+mapfile -t many < <(seq -f '-HX-%.0f: 1' 1 70)
+check "a relay's Via behind many fields does not pass" "403 the request has more than 64 fields" \
+    "$(code "$c" /.well-known/reprise/digest "${many[@]}" -H 'Via: 1.1 x') $(<"$work/said")"
 kill -TERM "$pid_c"
 wait "$pid_c" || true
 

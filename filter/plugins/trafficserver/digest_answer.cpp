@@ -21,6 +21,7 @@ constexpr std::size_t most_fields = 64;
 struct question {
     std::string method, target, path, query, host;
     std::vector<std::pair<std::string, std::string>> fields;
+    bool has_more = false;  ///< fields than are looked at: a relay's Via comes last
     endpoint from, here;
 };
 
@@ -95,6 +96,9 @@ std::pair<std::uint64_t, std::uint64_t> generation_in(const question& asked) {
 
 /// Empty: the question may be answered. Else why not.
 std::string why_not(const question& asked, const answering& with) {
+    if (asked.has_more) {
+        return "the request has more than " + std::to_string(most_fields) + " fields";
+    }
     if (!with.siblings.includes(asked.from)) {
         return asked.from.host() + " is the address of no sibling in plugin.config here";
     }
@@ -191,6 +195,7 @@ question read_question(TSHttpTxn txn) {
         field = next;
     }
     if (field != TS_NULL_MLOC) {
+        out.has_more = true;
         TSHandleMLocRelease(buffer, head, field);
     }
     TSHandleMLocRelease(buffer, TS_NULL_MLOC, head);
