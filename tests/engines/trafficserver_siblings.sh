@@ -38,8 +38,12 @@ stats_over_http.so _stats
 END
     start_server "$1" "$2"
 }
+of_fleet=$records
+records+="
+CONFIG proxy.config.http.negative_caching_enabled INT 1"
 one_of a "$port_a" "sibling=b@127.0.0.1:$port_b" "sibling=r@$proxy"
 a=$server pid_a=$server_pid
+records=$of_fleet
 one_of b "$port_b" "sibling=a@$a" "sibling=r@$proxy"
 b=$server pid_b=$server_pid
 
@@ -122,6 +126,13 @@ check "the origin was asked twice" 2 "$(asked pages '\?gone')"
 check "what came behind one is stored the next time" "200 200 3" \
     "$(get "$b" /bytes/5?gone) $(get "$b" /bytes/5?gone) $(asked pages '\?gone')"
 
+hold "$b" a
+check "that something is not there is kept by a" 404 "$(get "$a" /nothing)"
+within 20 "b is told of it" is_told "$b" a
+check "b asks a, and then the origin" "404 2" "$(get "$b" /nothing) $(asked pages 'GET /nothing')"
+within 20 "which is a false hit, too" is_of "$b" a.false_hits 2
+check "and no failure" 0 "$(of "$b" a.failed)"
+
 check "only-if-cached is answered from the cache" 200 "$(get "$a" /bytes/1000?one-1 -H 'Cache-Control: only-if-cached')"
 check "or with 504" 504 "$(get "$a" /bytes/6?never -H 'Cache-Control: only-if-cached')"
 origin=origin.test:$brief
@@ -152,7 +163,6 @@ port_c=$spare
 make_server c <<END
 $plugins/reprise_siblings.so secret=none node=c sibling=x@127.0.0.1:$port_b
 END
-of_fleet=$records
 records+="
 CONFIG proxy.config.url_remap.remap_required INT 1"
 start_server c "$port_c"

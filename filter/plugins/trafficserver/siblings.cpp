@@ -254,7 +254,11 @@ void response_came(TSHttpTxn txn, miss& of) noexcept {
         return;
     }
     of.asked = nullptr;
-    if (status == TS_HTTP_STATUS_GATEWAY_TIMEOUT) {
+    // What it keeps of a redirect, or of what is not there, its digest names as well: it works, and has nothing to give.
+    const bool has_none = status == TS_HTTP_STATUS_GATEWAY_TIMEOUT ||
+                          status < TS_HTTP_STATUS_BAD_REQUEST ||
+                          status == TS_HTTP_STATUS_NOT_FOUND || status == TS_HTTP_STATUS_GONE;
+    if (has_none) {
         whom.count(met::false_hits);
         whom.worked();
         node->siblings.asked_in_vain(of.key);
