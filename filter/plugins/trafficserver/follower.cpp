@@ -262,15 +262,16 @@ private:
             }
         }
         request += "\r\n";
-        return judge(fetch_once(it_.whom.at, request));
+        return judge(fetch_once(it_.whom.at, request), has_one);
     }
 
-    std::string judge(const http_reply& came) {
+    /// `had_one`: it was asked for what came since; else for the whole.
+    std::string judge(const http_reply& came, bool had_one) {
         if (came.status == 0) {
             return came.why;
         }
         if (came.status == 304) {
-            return {};
+            return had_one ? "" : "status 304, and it was asked for the whole";
         }
         if (came.status != 200) {
             constexpr std::size_t longest_word = 160;
@@ -293,7 +294,8 @@ private:
             it_.whom.set(met::digest_keys, now.keys);
             it_.whom.count(met::digest_bytes, came.body.size());
         }
-        return code == REPRISE_OK || whole_next_ ? "" : error.text;
+        // Once it may be a delta to another digest than the one here. Where the whole was asked for, it never will be better.
+        return code == REPRISE_OK || (whole_next_ && had_one) ? "" : error.text;
     }
 
     followed it_;
