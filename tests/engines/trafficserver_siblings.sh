@@ -126,6 +126,8 @@ check "the origin was asked twice" 2 "$(asked pages '\?gone')"
 check "what came behind one is stored the next time" "200 200 3" \
     "$(get "$b" /bytes/5?gone) $(get "$b" /bytes/5?gone) $(asked pages '\?gone')"
 
+check "what is somebody's own, or must be new, is asked of no sibling" "200 200 4" \
+    "$(get "$b" /bytes/1000?two-1 -H 'Cookie: a=b') $(get "$b" /bytes/1000?two-2 -H 'Pragma: no-cache') $(asked pages '\?two-[12] ')"
 hold "$b" a
 check "that something is not there is kept by a" 404 "$(get "$a" /nothing)"
 within 20 "b is told of it" is_told "$b" a

@@ -83,11 +83,13 @@ bool has_field(TSMBuffer buffer, TSMLoc head, const char* name, int length) noex
     return true;
 }
 
-/// Whether Cache-Control has this directive. In any case of letters, on any of its lines.
-bool has_directive(TSMBuffer buffer, TSMLoc head, std::string_view directive) noexcept {
+/// Whether this field, a list, has this value. In any case of letters, on any of its lines.
+bool has_value(TSMBuffer buffer,
+               TSMLoc head,
+               std::string_view name,
+               std::string_view directive) noexcept {
     bool has = false;
-    auto* field = TSMimeHdrFieldFind(
-        buffer, head, TS_MIME_FIELD_CACHE_CONTROL, TS_MIME_LEN_CACHE_CONTROL);
+    auto* field = TSMimeHdrFieldFind(buffer, head, name.data(), static_cast<int>(name.size()));
     while (field != TS_NULL_MLOC) {
         const auto count = TSMimeHdrFieldValuesCount(buffer, head, field);
         for (int i = 0; i < count && !has; ++i) {
@@ -107,6 +109,14 @@ bool has_directive(TSMBuffer buffer, TSMLoc head, std::string_view directive) no
     return has;
 }
 
+bool has_directive(TSMBuffer buffer, TSMLoc head, std::string_view directive) noexcept {
+    return has_value(
+        buffer,
+        head,
+        {TS_MIME_FIELD_CACHE_CONTROL, static_cast<std::size_t>(TS_MIME_LEN_CACHE_CONTROL)},
+        directive);
+}
+
 request_traits traits_of(TSHttpTxn txn) noexcept {
     request_traits out;
     TSMBuffer buffer = nullptr;
@@ -119,6 +129,8 @@ request_traits traits_of(TSHttpTxn txn) noexcept {
     out.is_only_if_cached = has_directive(buffer, head, "only-if-cached");
     out.may_ask = out.is_get && !out.is_only_if_cached &&
                   !has_directive(buffer, head, "no-cache") &&
+                  !has_value(buffer, head, "Pragma", "no-cache") &&
+                  !has_field(buffer, head, TS_MIME_FIELD_COOKIE, TS_MIME_LEN_COOKIE) &&
                   !has_field(buffer, head, TS_MIME_FIELD_RANGE, TS_MIME_LEN_RANGE) &&
                   !has_field(buffer, head, TS_MIME_FIELD_AUTHORIZATION, TS_MIME_LEN_AUTHORIZATION);
     TSHandleMLocRelease(buffer, TS_NULL_MLOC, head);
