@@ -206,8 +206,8 @@ fleet_options parse_fleet(std::span<const char* const> words,
                 refuse_word(word, "must be how many bytes the cache keeps, 1M or more: room=400G");
             }
         } else if (key == "objects") {
-            if (!read_amount(value, 1000, out.objects) || out.objects > 1'000'000'000) {
-                refuse_word(word, "must be 1 to 1G, as in objects=10M");
+            if (!read_amount(value, 1000, out.objects) || out.objects > most_objects) {
+                refuse_word(word, "must be 1 to 50M, as in objects=10M");
             }
         } else if (key == "stripes") {
             if (!read_number(value, out.stripes) || out.stripes < 1 || out.stripes > 10'000) {

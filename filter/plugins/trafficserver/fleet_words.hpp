@@ -32,6 +32,9 @@ struct sibling_words {
     endpoint at;
 };
 
+/// Some 57 MiB of places: siblings take no digest above 64.
+inline constexpr std::uint64_t most_objects = 50'000'000;
+
 struct fleet_options {
     std::string secret;  ///< absolute; empty: none, where secret=none was said
     std::string node;    ///< this node's name

@@ -83,8 +83,9 @@ void own_digest::open() {
     reprise_source_options wanted = REPRISE_SOURCE_OPTIONS_INIT;
     wanted.kind = REPRISE_STAMPED;
     wanted.room = room;
-    wanted.keys = options_.objects != 0 ? options_.objects
-                                        : std::max(room / usual_object, least_objects);
+    wanted.keys = std::min(options_.objects != 0 ? options_.objects
+                                                 : std::max(room / usual_object, least_objects),
+                           most_objects);
     wanted.history = remembered_digests;
     wanted.seed = seed_;
     wanted.state = options_.state.empty() ? nullptr : options_.state.c_str();
