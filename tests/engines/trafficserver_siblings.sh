@@ -5,6 +5,7 @@
 . "$(dirname "$0")/../clients/harness.sh"
 # shellcheck source=trafficserver_process.sh
 . "$(dirname "$0")/trafficserver_process.sh"
+needs python3
 
 start_origin pages
 pages=origin.test:$port # a name: the server never goes by a parent to 127.0.0.1
@@ -38,12 +39,8 @@ stats_over_http.so _stats
 END
     start_server "$1" "$2"
 }
-of_fleet=$records
-records+="
-CONFIG proxy.config.http.negative_caching_enabled INT 1"
 one_of a "$port_a" "sibling=b@127.0.0.1:$port_b" "sibling=r@$proxy"
 a=$server pid_a=$server_pid
-records=$of_fleet
 one_of b "$port_b" "sibling=a@$a" "sibling=r@$proxy"
 b=$server pid_b=$server_pid
 
@@ -129,11 +126,26 @@ check "what came behind one is stored the next time" "200 200 3" \
 check "what is somebody's own, or must be new, is asked of no sibling" "200 200 4" \
     "$(get "$b" /bytes/1000?two-1 -H 'Cookie: a=b') $(get "$b" /bytes/1000?two-2 -H 'Pragma: no-cache') $(asked pages '\?two-[12] ')"
 hold "$b" a
-check "that something is not there is kept by a" 404 "$(get "$a" /nothing)"
+# An origin of which all is gone for good.
+start gone python3 -c '
+import http.server, sys
+class gone(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(410)
+        self.send_header("Cache-Control", "max-age=600")
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+server = http.server.HTTPServer(("127.0.0.1", 0), gone)
+print(server.server_port, file=open(sys.argv[1], "w"))
+server.serve_forever()' "$work/gone.port"
+await "$work/gone.port" "$pid"
+origin=origin.test:$(<"$work/gone.port")
+check "that a page is gone for good" 410 "$(get "$a" /page)"
 within 20 "b is told of it" is_told "$b" a
-check "b asks a, and then the origin" "404 2" "$(get "$b" /nothing) $(asked pages 'GET /nothing')"
+check "and hears it of a and then of the origin" 410 "$(get "$b" /page)"
 within 20 "which is a false hit, too" is_of "$b" a.false_hits 2
 check "and no failure" 0 "$(of "$b" a.failed)"
+unset origin
 
 check "only-if-cached is answered from the cache" 200 "$(get "$a" /bytes/1000?one-1 -H 'Cache-Control: only-if-cached')"
 check "or with 504" 504 "$(get "$a" /bytes/6?never -H 'Cache-Control: only-if-cached')"
@@ -165,6 +177,7 @@ port_c=$spare
 make_server c <<END
 $plugins/reprise_siblings.so secret=none node=c sibling=x@127.0.0.1:$port_b
 END
+of_fleet=$records
 records+="
 CONFIG proxy.config.url_remap.remap_required INT 1"
 start_server c "$port_c"
