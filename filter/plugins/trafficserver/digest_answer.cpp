@@ -261,28 +261,46 @@ void give_up(TSHttpTxn txn) noexcept {
     TSHttpTxnReenable(txn, TS_EVENT_HTTP_ERROR);
 }
 
-/// An answer that is to be made.
+/// An answer that is to be made: on a thread that may wait, from the question alone. The transaction is touched on its own thread only.
 struct waiting_answer {
     const answering* with;
     TSHttpTxn txn;
+    TSEventThread home;
+    question asked;
+    std::unique_ptr<intercepted> made{};  ///< null: there was no memory
+    bool was_made = false;
 };
 
-int on_make(TSCont cont, TSEvent, void*) {
-    const std::unique_ptr<waiting_answer> one{static_cast<waiting_answer*>(TSContDataGet(cont))};
-    TSContDestroy(cont);
-    auto* const txn = one->txn;
-    try {
-        auto made = std::make_unique<intercepted>();
-        made->wire = answer_to(read_question(txn), *one->with);
-        // Another continuation than this one, whose lock nobody has: what the server could not tell of its connection at once, it would
-        // take for broken.
-        auto* const serving = TSContCreate(on_intercept, TSMutexCreate());
-        TSContDataSet(serving, made.release());
-        TSHttpTxnIntercept(serving, txn);
-        TSHttpTxnReenable(txn, TS_EVENT_HTTP_CONTINUE);
-    } catch (const std::bad_alloc&) {
-        give_up(txn);
+void hand_over(waiting_answer& one) noexcept {
+    if (one.made == nullptr) {
+        give_up(one.txn);
+        return;
     }
+    // Another continuation than the one that calls this, whose lock nobody has: what the server could not tell of its connection at
+    // once, it would take for broken.
+    auto* const serving = TSContCreate(on_intercept, TSMutexCreate());
+    TSContDataSet(serving, one.made.release());
+    TSHttpTxnIntercept(serving, one.txn);
+    TSHttpTxnReenable(one.txn, TS_EVENT_HTTP_CONTINUE);
+}
+
+int on_make(TSCont cont, TSEvent, void*) {
+    auto* const one = static_cast<waiting_answer*>(TSContDataGet(cont));
+    if (!one->was_made) {
+        one->was_made = true;
+        try {
+            auto made = std::make_unique<intercepted>();
+            made->wire = answer_to(one->asked, *one->with);
+            one->made = std::move(made);
+        } catch (const std::bad_alloc&) {
+            // hand_over says so
+        }
+        TSContScheduleOnThread(cont, 0, one->home);
+        return 0;
+    }
+    const std::unique_ptr<waiting_answer> owned{one};
+    TSContDestroy(cont);
+    hand_over(*one);
     return 0;
 }
 
@@ -312,13 +330,20 @@ bool is_ours(TSHttpTxn txn) noexcept {
 }
 
 void answer_later(TSHttpTxn txn, const answering& with) noexcept {
-    auto* const one = has_task_threads() ? new (std::nothrow) waiting_answer{&with, txn} : nullptr;
+    std::unique_ptr<waiting_answer> one;
+    try {
+        if (has_task_threads()) {
+            one.reset(new waiting_answer{&with, txn, TSEventThreadSelf(), read_question(txn)});
+        }
+    } catch (const std::bad_alloc&) {
+        // There is none, then.
+    }
     if (one == nullptr) {
         give_up(txn);
         return;
     }
     auto* const cont = TSContCreate(on_make, TSMutexCreate());
-    TSContDataSet(cont, one);
+    TSContDataSet(cont, one.release());
     TSContScheduleOnPool(cont, 0, TS_THREAD_POOL_TASK);
 }
 

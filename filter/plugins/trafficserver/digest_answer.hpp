@@ -22,7 +22,8 @@ struct answering {
 /// Whether this request is for one of our resources, in origin-form. Some ten nanoseconds.
 [[nodiscard]] bool is_ours(TSHttpTxn txn) noexcept;
 
-/// Answers it, on a thread that may wait; the transaction goes on then.
+/// Answers it. On the transaction's thread, in its hook: the answer is made on a thread that may wait, and the transaction goes on
+/// here then.
 void answer_later(TSHttpTxn txn, const answering& with) noexcept;
 
 }  // namespace reprise::trafficserver
