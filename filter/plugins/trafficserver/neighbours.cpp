@@ -62,6 +62,7 @@ neighbour::neighbour(const sibling_words& words, unsigned number_here)
     for (std::size_t i = 0; i < met_count; ++i) {
         figures_[i] = figure_for("plugin.reprise_siblings." + name + "." + met_names[i]);
     }
+    warn_without("reprise_siblings", name, figures_);
 }
 
 void neighbour::show() noexcept {

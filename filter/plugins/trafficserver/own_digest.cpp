@@ -63,6 +63,7 @@ own_digest::own_digest(const fleet_options& options, const unsigned char* seed)
     for (std::size_t i = 0; i < own_names.size(); ++i) {
         figures_[i] = figure_for(std::string{"plugin.reprise_siblings.own."} + own_names[i]);
     }
+    warn_without("reprise_siblings", "own", figures_);
 }
 
 void own_digest::came(reprise_key key, std::uint64_t bytes) noexcept {

@@ -1,5 +1,6 @@
 #include "filter/plugins/trafficserver/server.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <dlfcn.h>
 #include <mutex>
@@ -61,6 +62,15 @@ int figure_for(const std::string& name) {
     id = TSStatCreate(
         name.c_str(), TS_RECORDDATATYPE_INT, TS_STAT_NON_PERSISTENT, TS_STAT_SYNC_SUM);
     return id == TS_ERROR ? -1 : id;
+}
+
+void warn_without(const char* plugin, const std::string& of, std::span<const int> figures) {
+    if (std::ranges::any_of(figures, [](int one) { return one < 0; })) {
+        TSWarning("%s: %s has no statistics, or not all: raise "
+                  "proxy.config.stat_api.max_stats_allowed",
+                  plugin,
+                  of.c_str());
+    }
 }
 
 void keep_house(chore tick, chore end) {

@@ -1,6 +1,7 @@
 #pragma once
 // What both plug-ins want of the server: figures, a second's tick, an end, and to stay.
 
+#include <span>
 #include <string>
 // (This order: remap.h includes nothing of what it needs.)
 #include <ts/ts.h>
@@ -9,6 +10,8 @@ namespace reprise::trafficserver {
 
 /// The server's number for a figure of this name, which is there already after a reload; -1 where it has no room for more.
 [[nodiscard]] int figure_for(const std::string& name);
+/// Says in the log where one of these is -1: `of` is whose they are.
+void warn_without(const char* plugin, const std::string& of, std::span<const int> figures);
 
 /// Calls `tick` each second on a thread that may wait, one at a time, and `end` when the server ends; once a library.
 /// They are never taken back: what they use must stay (stay_loaded), and be there until the process has ended.
