@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <charconv>
 #include <chrono>
@@ -32,6 +33,13 @@ constexpr milliseconds exchange_time{20'000};
 constexpr milliseconds stale_after{60'000};
 constexpr std::size_t most_head = 16 << 10;
 constexpr std::size_t most_body = std::size_t{64} << 20;
+
+/// The server takes down what a thread of ours might use: no question is asked from then on, and nothing logged.
+std::atomic<bool> is_ending{false};
+
+bool has_ended() noexcept {
+    return is_ending.load(std::memory_order_acquire);
+}
 
 // ---- one small exchange ----
 
@@ -204,6 +212,9 @@ public:
     /// One question; for how long to wait then.
     milliseconds step() {
         const auto trouble = ask();
+        if (has_ended()) {
+            return between;
+        }
         const auto now = clock::now();
         if (trouble.empty()) {
             if (!said_.empty()) {
@@ -310,7 +321,9 @@ void* run(void* data) {
     for (;;) {
         milliseconds pause = longest_between;
         try {
-            pause = one->step();
+            if (!has_ended()) {
+                pause = one->step();
+            }
         } catch (const std::bad_alloc&) {
             // There may be memory in a minute.
         }
@@ -329,10 +342,14 @@ std::string generation_text(std::uint64_t epoch, std::uint64_t counter) {
 }
 
 void follow(const followed& one) {
-    // Never deleted: the thread goes on until the process has ended.
+    // Never deleted: the thread is there until the process has ended.
     if (TSThreadCreate(run, new follower{one}) == nullptr) {
         throw std::runtime_error{"there is no thread to be had for the digest of " + one.whom.name};
     }
+}
+
+void stop_following() noexcept {
+    is_ending.store(true, std::memory_order_release);
 }
 
 }  // namespace reprise::trafficserver

@@ -19,7 +19,9 @@ struct followed {
     std::string node;
 };
 
-/// Begins; never ends. @throws std::runtime_error where there is no thread to be had
+/// Begins. @throws std::runtime_error where there is no thread to be had
 void follow(const followed& one);
+/// The server ends: nobody is asked any more, and nothing said. Threads stay, and sleep.
+void stop_following() noexcept;
 
 }  // namespace reprise::trafficserver

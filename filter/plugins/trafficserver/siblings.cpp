@@ -418,7 +418,10 @@ void begin(std::span<const char* const> words) {
                 one->show();
             }
         },
-        []() noexcept { node->own.save(); });
+        []() noexcept {
+            stop_following();
+            node->own.save();
+        });
     for (const auto& one : node->siblings.all()) {
         follow({*one, node->siblings, opened, options.node});
     }
