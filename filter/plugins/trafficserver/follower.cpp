@@ -12,12 +12,14 @@
 #include <memory>
 #include <new>
 #include <poll.h>
+#include <semaphore>
 #include <stdexcept>
 #include <string_view>
 #include <sys/socket.h>
 #include <thread>
 #include <ts/ts.h>
 #include <unistd.h>
+#include <utility>
 
 namespace reprise::trafficserver {
 
@@ -32,7 +34,31 @@ constexpr milliseconds exchange_time{20'000};
 /// What is held is used for so long after the last good answer.
 constexpr milliseconds stale_after{60'000};
 constexpr std::size_t most_head = 16 << 10;
+constexpr std::size_t most_piece = 16 << 10;
 constexpr std::size_t most_body = std::size_t{64} << 20;
+/// A body above this waits until fewer than so many of the like are here: a restart asks all siblings for their whole at once.
+constexpr std::size_t large_body = std::size_t{1} << 20;
+constexpr std::ptrdiff_t most_large = 4;
+std::counting_semaphore<most_large> large_places{most_large};
+
+class large_place {
+public:
+    large_place() noexcept = default;
+    large_place(large_place&& other) noexcept : has_(std::exchange(other.has_, false)) {}
+    large_place& operator=(large_place&&) = delete;
+    ~large_place() {
+        if (has_) {
+            large_places.release();
+        }
+    }
+    bool take(clock::time_point until) {
+        has_ = large_places.try_acquire_until(until);
+        return has_;
+    }
+
+private:
+    bool has_ = false;
+};
 
 /// The server takes down what a thread of ours might use: no question is asked from then on, and nothing logged.
 std::atomic<bool> is_ending{false};
@@ -63,6 +89,7 @@ struct http_reply {
     unsigned status = 0;  ///< 0: none, and `why`
     std::string body;
     std::string why;
+    large_place place{};  ///< as long as the body is here
 };
 
 bool wait_for(int handle, short what, clock::time_point until) {
@@ -83,7 +110,7 @@ bool wait_for(int handle, short what, clock::time_point until) {
 }
 
 http_reply failure(std::string why) {
-    return {.status = 0, .body = {}, .why = std::move(why)};
+    return {.status = 0, .body = {}, .why = std::move(why), .place = {}};
 }
 
 bool send_all(int handle, std::string_view text, clock::time_point until) {
@@ -102,7 +129,7 @@ bool send_all(int handle, std::string_view text, clock::time_point until) {
 /// Appends what comes until `enough(out)`; false where it ends, or takes too long, before.
 template <class Enough>
 bool receive_until(int handle, std::string& out, clock::time_point until, Enough&& enough) {
-    std::array<char, 16 << 10> piece;
+    std::array<char, most_piece> piece;
     while (!enough(out)) {
         const auto got = ::recv(handle, piece.data(), piece.size(), 0);
         if (got > 0) {
@@ -174,7 +201,7 @@ http_reply fetch_once(const endpoint& with, const std::string& request) {
         return failure("its answer is not HTTP, or broke off");
     }
     const std::string head = came.substr(0, head_end);
-    http_reply out{.status = status, .body = came.substr(head_end + 4), .why = {}};
+    http_reply out{.status = status, .body = came.substr(head_end + 4), .why = {}, .place = {}};
     if (status == 304) {
         out.body.clear();
         return out;
@@ -189,6 +216,10 @@ http_reply fetch_once(const endpoint& with, const std::string& request) {
     if (length > most_body) {
         return failure("its digest is larger than 64 MiB");
     }
+    if (length > large_body && !out.place.take(until)) {
+        return failure("too many large digests come at once");
+    }
+    out.body.reserve(length + most_piece);  // more than it says is not read
     if (!receive_until(to.get(), out.body, until, [&](const std::string& so_far) {
             return so_far.size() >= length;
         })) {
