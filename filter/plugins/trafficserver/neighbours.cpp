@@ -126,7 +126,11 @@ bool neighbours::was_asked_in_vain(reprise_key key) const noexcept {
 
 neighbour* neighbours::likely_holder(reprise_key key) noexcept {
     auto* const reader = all_.empty() ? nullptr : reader_here(digests_);
-    auto named = reader == nullptr ? 0 : reprise_siblings_ask(reader, key);
+    std::uint64_t named = 0;
+    if (reader != nullptr) {
+        named = reprise_siblings_ask(reader, key);
+        reprise_siblings_rest(reader);  // this thread's next miss may be long from now
+    }
     for (auto left = named; left != 0; left &= left - 1) {
         const auto number = static_cast<unsigned>(std::countr_zero(left));
         if (number >= all_.size() || !all_[number]->may_be_asked()) {
