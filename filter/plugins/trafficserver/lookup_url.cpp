@@ -69,10 +69,15 @@ std::string_view lookup_url::read(TSHttpTxn txn) noexcept {
     const std::string_view parameters;
 #endif
     const auto query = url.part(TSUrlHttpQueryGet);
-    const std::array<std::string_view, 10> pieces{
+    const auto host_name = url.part(TSUrlHostGet);
+    // The server has IPv6 addresses without the brackets that a URL has.
+    const bool is_bare = host_name.find(':') != host_name.npos && !host_name.starts_with('[');
+    const std::array<std::string_view, 12> pieces{
         scheme,
         "://",
-        url.part(TSUrlHostGet),
+        is_bare ? std::string_view{"["} : std::string_view{},
+        host_name,
+        is_bare ? std::string_view{"]"} : std::string_view{},
         std::string_view{port.data(), static_cast<std::size_t>(port_end - port.data())},
         "/",
         url.part(TSUrlPathGet),
@@ -97,7 +102,7 @@ std::string_view lookup_url::read(TSHttpTxn txn) noexcept {
         to = std::copy(piece.begin(), piece.end(), to);
     }
     // As siblings have it: hosts are the same in either case (RFC 3986 6.2.2.1).
-    const auto host = std::span{text + scheme.size() + 3, pieces[2].size()};
+    const auto host = std::span{text + scheme.size() + 3, host_name.size() + (is_bare ? 1 : 0)};
     std::transform(host.begin(), host.end(), host.begin(), [](char c) {
         return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
     });
