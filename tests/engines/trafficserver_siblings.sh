@@ -175,7 +175,7 @@ check "nothing else is served there, or passed on" 404 "$(code "$a" /.well-known
 spare_port
 port_c=$spare
 make_server c <<END
-$plugins/reprise_siblings.so secret=none node=c sibling=x@127.0.0.1:$port_b
+$plugins/reprise_siblings.so secret=none node=c sibling=self@127.0.0.1:$port_c
 END
 of_fleet=$records
 records+="
@@ -191,6 +191,10 @@ within 20 "its digest is there for siblings all the same" has_digest
 mapfile -t many < <(seq -f '-HX-%.0f: 1' 1 70)
 check "a relay's Via behind many fields does not pass" "403 the request has more than 64 fields" \
     "$(code "$c" /.well-known/reprise/digest "${many[@]}" -H 'Via: 1.1 x') $(<"$work/said")"
+knows_itself() {
+    grep -q 'no digest of self .*it calls itself c, as this node does' "$work/c/log/diags.log"
+}
+within 20 "a node that is its own sibling says so" knows_itself
 kill -TERM "$pid_c"
 wait "$pid_c" || true
 

@@ -89,6 +89,7 @@ struct http_reply {
     unsigned status = 0;  ///< 0: none, and `why`
     std::string body;
     std::string why;
+    std::string node{};   ///< who answers, where it says so
     large_place place{};  ///< as long as the body is here
 };
 
@@ -110,7 +111,7 @@ bool wait_for(int handle, short what, clock::time_point until) {
 }
 
 http_reply failure(std::string why) {
-    return {.status = 0, .body = {}, .why = std::move(why), .place = {}};
+    return {.status = 0, .body = {}, .why = std::move(why), .node = {}, .place = {}};
 }
 
 bool send_all(int handle, std::string_view text, clock::time_point until) {
@@ -201,7 +202,11 @@ http_reply fetch_once(const endpoint& with, const std::string& request) {
         return failure("its answer is not HTTP, or broke off");
     }
     const std::string head = came.substr(0, head_end);
-    http_reply out{.status = status, .body = came.substr(head_end + 4), .why = {}, .place = {}};
+    http_reply out{.status = status,
+                   .body = came.substr(head_end + 4),
+                   .why = {},
+                   .node = std::string{field_in(head, "reprise-node")},
+                   .place = {}};
     if (status == 304) {
         out.body.clear();
         return out;
@@ -266,13 +271,17 @@ public:
             said_ = trouble;
         }
         if (now - good_at_ > stale_after) {
-            reprise_siblings_forget(it_.all.digests(), it_.whom.number);
-            it_.whom.set(met::digest_keys, 0);
+            forget();
         }
         return std::min(between * (1 << std::min(failures_++, 6U)), longest_between);
     }
 
 private:
+    void forget() noexcept {
+        reprise_siblings_forget(it_.all.digests(), it_.whom.number);
+        it_.whom.set(met::digest_keys, 0);
+    }
+
     /// Empty: it was good.
     std::string ask() {
         reprise_sibling held = REPRISE_SIBLING_INIT;
@@ -311,6 +320,12 @@ private:
     std::string judge(const http_reply& came, bool had_one) {
         if (came.status == 0) {
             return came.why;
+        }
+        if (came.node == it_.node) {
+            // What it names, this cache lacks whenever it asks.
+            forget();
+            return "it calls itself " + it_.node +
+                   ", as this node does: it is this node, or one of the two needs another node=";
         }
         if (came.status == 304) {
             return had_one ? "" : "status 304, and it was asked for the whole";
