@@ -299,6 +299,7 @@ void looked_up(TSHttpTxn txn) noexcept {
         // The server would ask the origin whether it is still good.
         TSHttpTxnCacheLookupStatusSet(txn, TS_CACHE_LOOKUP_MISS);
     }
+    // Where the server follows a redirect, it looks up the next URL here as well, and stores the response under the first.
     if (!traits.is_get || traits.is_only_if_cached || found == TS_CACHE_LOOKUP_SKIPPED ||
         miss_of(txn) != nullptr) {
         return;
