@@ -84,8 +84,16 @@ is_said() {
 saves_beyond() {
     (($(stat REPRISE.gate.saves) > $1))
 }
+# await_save: until what was seen before is on disk. A save may be under way as this begins, so the second counts; and one is
+# only written where something came since.
+unique=0
 await_save() {
-    within 10 "what was seen is saved" saves_beyond "$(stat REPRISE.gate.saves)"
+    local saves
+    for _ in 1 2; do
+        saves=$(stat REPRISE.gate.saves)
+        ask "/hello?save=$((++unique))" >/dev/null
+        within 10 "what was seen is saved" saves_beyond "$saves"
+    done
 }
 
 # What was stored before there was a gate, and is stale by now, is revalidated: it need not be seen first.
