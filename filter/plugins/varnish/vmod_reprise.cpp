@@ -246,7 +246,9 @@ VCL_BOOL vmod_admission_seen(VRT_CTX,
         return 1;
     }
     auto* const filter = gate.filter();
-    if (ctx->req->stale_oc != nullptr) {  // stored, and to be revalidated: as good as a hit
+    constexpr unsigned is_a_mark = OC_F_HFM | OC_F_HFP;
+    const auto* const stale = ctx->req->stale_oc;
+    if (stale != nullptr && (stale->flags & is_a_mark) == 0) {  // stored, and to be revalidated: as good as a hit
         reprise_admission_refresh(filter, *key, now_of(ctx));
         return 1;
     }
