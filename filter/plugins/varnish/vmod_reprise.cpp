@@ -63,8 +63,22 @@ void count_bytes(VRT_CTX, void* priv) {
 
 const struct vmod_priv_methods at_the_end = {VMOD_PRIV_METHODS_MAGIC, "reprise_asked", count_bytes};
 
+asked* record_there(VRT_CTX, const vmod_reprise_admission* object) {
+    const auto* priv = VRT_priv_task_get(ctx, object);
+    return priv != nullptr ? static_cast<asked*>(priv->priv) : nullptr;
+}
+
 /// Null, where the workspace is used up: the request then leaves no trace.
 asked* record_of(VRT_CTX, const vmod_reprise_admission* object) {
+    if (auto* const there = record_there(ctx, object)) {
+        return there;
+    }
+    constexpr unsigned enough = 160;  // the record, Varnish's own entry for it, and how both are aligned
+    const auto left = WS_ReserveAll(ctx->ws);
+    WS_Release(ctx->ws, 0);
+    if (left < enough) {
+        return nullptr;
+    }
     auto* priv = VRT_priv_task(ctx, object);
     if (priv == nullptr) {
         return nullptr;
@@ -78,11 +92,6 @@ asked* record_of(VRT_CTX, const vmod_reprise_admission* object) {
         priv->methods = &at_the_end;
     }
     return static_cast<asked*>(priv->priv);
-}
-
-asked* record_there(VRT_CTX, const vmod_reprise_admission* object) {
-    const auto* priv = VRT_priv_task_get(ctx, object);
-    return priv != nullptr ? static_cast<asked*>(priv->priv) : nullptr;
 }
 
 /// The key of the text, or where there is none of the hash; nothing, and the request fails, where that is not known yet.
