@@ -186,7 +186,10 @@ bool note_of(VRT_CTX, vmod_reprise_admission* object, const VARGS(admission_note
     }
     const bool is_passed = (ctx->req->objcore->flags & OC_F_PRIVATE) != 0;
     const bool is_refused = !request->was_wanted && is_passed;
-    const bool is_admitted = request->was_wanted && was_stored(ctx);
+    // A fetch that failed is kept for a moment for those who wait for it: that is no object.
+    constexpr unsigned first_failure = 500;
+    const bool is_admitted = request->was_wanted && was_stored(ctx) &&
+                             HTTP_GetStatusPack(ctx->req->wrk, ctx->req->objcore) < first_failure;
     const bool counts = given->valid_storable != 0
                             ? given->storable != 0
                             : is_admitted || (is_refused && is_storable(ctx));
