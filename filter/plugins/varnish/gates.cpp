@@ -126,8 +126,11 @@ gate::~gate() {
     thread_.join();
     try {
         save();
+    } catch (...) {  // no memory for a sentence: the state is what was saved last
+    }
+    try {
         give_back();
-    } catch (...) {  // no memory for a sentence, or a list: the state is what was saved last
+    } catch (...) {  // no memory for a list: the next gate that is opened finds it
     }
     reprise_admission_close(filter_);
 }
@@ -234,19 +237,22 @@ std::shared_ptr<gate> open_gate(const gate_options& given) {
     }
     if (same) {
         if (same != serves) {
-            serves->retire();
+            if (serves) {  // none, where the one before could not be given back
+                serves->retire();
+            }
             same->serve_again();
         }
         same->save_every(given.save);
         return same;
     }
+    all().gates.reserve(all().gates.size() + 1);
     if (serves) {
         serves->retire();
     }
     try {
         auto made = std::make_shared<gate>(
             given, wanted, serves ? serves->account() : std::make_shared<ledger>(given.name));
-        all().gates.push_back(made);
+        all().gates.push_back(made);  // there is room: the gate's end would lock the mutex again
         return made;
     } catch (...) {
         if (serves) {
