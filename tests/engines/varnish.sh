@@ -195,10 +195,15 @@ check "seen before the hash fails the request" 503 "$(curl -sS -o /dev/null -w '
 
 # ---- restarts
 ask '/hello?before-stop' >/dev/null
+adm vcl.use again2 >/dev/null
+ask '/hello?before-rollback' >/dev/null
+adm vcl.load other "$work/other.vcl" >/dev/null
+adm vcl.discard other >/dev/null
 stop_varnish
 [[ -s $state/gate ]] || fail "no state was saved at the end"
 start_varnish gate.vcl
 check "after a stop the second request is stored" miss "$(ask '/hello?before-stop')"
+check "after a rollback and a stop too" miss "$(ask '/hello?before-rollback')"
 
 ask '/hello?before-kill' >/dev/null
 await_save

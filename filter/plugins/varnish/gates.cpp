@@ -185,6 +185,15 @@ void gate::retire() {
     is_retired_ = true;
 }
 
+void gate::serve_again() {
+    {
+        const std::scoped_lock hold{saving_};
+        saved_at_ = never;
+        is_retired_ = false;
+    }
+    save();
+}
+
 /// The thread: nothing that it does is awaited by anybody but who ends it.
 void gate::keep() {
     using clock = std::chrono::steady_clock;
@@ -256,7 +265,10 @@ std::shared_ptr<gate> open_gate(const gate_options& given) {
         return made;
     } catch (...) {
         if (serves) {
-            serves->serve_again();
+            try {
+                serves->serve_again();
+            } catch (...) {  // it serves; only its save is for later
+            }
         }
         throw;
     }

@@ -80,10 +80,13 @@ public:
     void save();
     /// Another gate of this name has the state from now on.
     void retire();
-    void serve_again() noexcept { is_retired_ = false; }
+    /// The state is this one's again: what another wrote there is overwritten at once.
+    void serve_again();
     bool is_retired() const noexcept { return is_retired_; }
 
 private:
+    static constexpr std::uint64_t never = ~std::uint64_t{0};
+
     void keep();
     void give_back();
     void show_figures() noexcept;
@@ -97,7 +100,7 @@ private:
     std::atomic<bool> is_retired_ = false;
     std::mutex saving_;
     std::string last_failure_;    // under saving_
-    std::uint64_t saved_at_ = 0;  // under saving_: how much had come
+    std::uint64_t saved_at_ = 0;  // under saving_: how much had come, or never
     std::mutex waiting_;
     std::condition_variable wakes_;
     bool is_over_ = false;  // under waiting_
