@@ -73,7 +73,8 @@ asked* record_of(VRT_CTX, const vmod_reprise_admission* object) {
     if (auto* const there = record_there(ctx, object)) {
         return there;
     }
-    constexpr unsigned enough = 160;  // the record, Varnish's own entry for it, and how both are aligned
+    constexpr unsigned enough =
+        160;  // the record, Varnish's own entry for it, and how both are aligned
     const auto left = WS_ReserveAll(ctx->ws);
     WS_Release(ctx->ws, 0);
     if (left < enough) {
@@ -260,7 +261,8 @@ VCL_BOOL vmod_admission_seen(VRT_CTX,
     auto* const filter = gate.filter();
     constexpr unsigned is_a_mark = OC_F_HFM | OC_F_HFP;
     const auto* const stale = ctx->req->stale_oc;
-    if (stale != nullptr && (stale->flags & is_a_mark) == 0) {  // stored, and to be revalidated: as good as a hit
+    if (stale != nullptr &&
+        (stale->flags & is_a_mark) == 0) {  // stored, and to be revalidated: as good as a hit
         reprise_admission_refresh(filter, *key, now_of(ctx));
         return 1;
     }
