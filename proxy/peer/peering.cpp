@@ -231,7 +231,10 @@ void peering::publish_book() {
     std::erase_if(others, [this](const followed& one) { return fetcher_->is_itself(one.name); });
     book_ = peer::make_book(
         peers_, credentials_, node_, others, addresses_, guests_, live_, table_, book_.get());
-    homes_.store(book_->homes, std::memory_order_release);
+    {
+        const std::scoped_lock lock{homes_guard_};
+        homes_ = book_->homes;
+    }
     publish_(book_);
 }
 
@@ -523,7 +526,10 @@ bool peering::belongs_here(std::string_view url) const {
 }
 
 std::string peering::home_of(std::string_view url) const {
-    const auto homes = homes_.load(std::memory_order_acquire);
+    const auto homes = [this] {
+        const std::scoped_lock lock{homes_guard_};
+        return homes_;
+    }();
     const bool secure = url.starts_with("https://");
     if (!homes || (!secure && !url.starts_with("http://")) || (secure && !secret_.has_file()) ||
         url.find(' ') != std::string_view::npos) {

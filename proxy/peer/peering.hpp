@@ -229,7 +229,8 @@ private:
     std::vector<std::string> namesakes_;  // housekeep's: warned of already
     std::vector<live_node> lived_;        // housekeep's: as it said last
     std::atomic<bool> have_homes_{false}, tell_who_lives_{false};
-    std::atomic<std::shared_ptr<const homes>> homes_;  // the book's; for whoever has no book
+    mutable std::mutex homes_guard_;      // of what follows, for a moment
+    std::shared_ptr<const homes> homes_;  // the book's; for whoever has no book
     std::thread keeper_;
 };
 
