@@ -342,13 +342,25 @@ TEST_SUITE("scenario/sibling_exchange") {
             CHECK(f[0].get(f.origin.url("/" + std::to_string(i))).status == 200);
         }
         REQUIRE(eventually([&] { return figure(f[0].stats(), "/disk/objects") >= objects; }));
+        const auto epoch = [&f] {
+            const auto generation = f.text(1, "/siblings/held_generation/n0");
+            return generation.substr(0, generation.find('-'));
+        };
+        const auto before_the_end = epoch();
         const auto port = f[0].port();
         CHECK(f[0].stop() == 0);
         settings["listeners"][0]["address"] = "127.0.0.1:" + std::to_string(port);
         settings["peers"] = json::array({peer_at("n1", f[1].port())});
         const proxy_process again{settings};
         REQUIRE(eventually([&] { return figure(again.stats(), "/digest/listed") == objects; }));
+        // The digest of the one that ended would do as well, until it is replaced: for that moment the sibling is not asked.
+        REQUIRE(eventually([&] { return epoch() != before_the_end; }));
         REQUIRE(f.holds(1, "n0", objects));
+        REQUIRE(eventually([&] {
+            const auto page = f[1].admin("/explain?url=" + f.origin.url("/0"));
+            return page.status == 200 &&
+                   json::parse(page.body).at("siblings").at("claims") == json::array({"n0"});
+        }));
         const auto before = f.origin.requests().size();
         int served = 0;
         for (int i = 0; i < objects; ++i) {
