@@ -133,6 +133,16 @@ static void make_folder(const reprise_zone_t* zone) {
     }
 }
 
+static ngx_int_t no_filter(const reprise_zone_t* zone, const reprise_error* error) {
+    ngx_log_error(NGX_LOG_EMERG,
+                  zone->cycle->log,
+                  0,
+                  "reprise: zone \"%V\": %s",
+                  &zone->name,
+                  error->text);
+    return NGX_ERROR;
+}
+
 static ngx_int_t open_anew(reprise_zone_t* zone) {
     ngx_slab_pool_t* pool = (ngx_slab_pool_t*)zone->shm->shm.addr;
     reprise_admission_options options = zone->options;
@@ -150,13 +160,7 @@ static ngx_int_t open_anew(reprise_zone_t* zone) {
     options.memory_give = give_nothing_back;
     options.memory_context = zone;
     if (reprise_admission_open(&options, ngx_time(), &zone->gate, &error) != REPRISE_OK) {
-        ngx_log_error(NGX_LOG_EMERG,
-                      zone->cycle->log,
-                      0,
-                      "reprise: zone \"%V\": %s",
-                      &zone->name,
-                      error.text);
-        return NGX_ERROR;
+        return no_filter(zone, &error);
     }
     if (error.code != REPRISE_OK) {
         ngx_log_error(
@@ -185,13 +189,7 @@ static ngx_int_t begin_zone(ngx_shm_zone_t* shm, void* before) {
     zone->shared = old->shared;
     if (reprise_admission_attach(zone->shared->memory, zone->shared->bytes, &zone->gate, &error) !=
         REPRISE_OK) {
-        ngx_log_error(NGX_LOG_EMERG,
-                      zone->cycle->log,
-                      0,
-                      "reprise: zone \"%V\": %s",
-                      &zone->name,
-                      error.text);
-        return NGX_ERROR;
+        return no_filter(zone, &error);
     }
     if (zone->state.len > 0) {
         make_folder(zone); /* a reload may name another one */
