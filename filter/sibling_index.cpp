@@ -1,7 +1,9 @@
-// See sibling_index.hpp. Why a look-up cannot see a mixture: a column is written only while the
-// published view does not use it. A reader whose view still does and that reads one of the rows
-// written (acquire, of a release) must then see, in its second look at the published pointer, that
-// it has moved, for it moved before that row was written; the answer is thrown away.
+// See sibling_index.hpp. Why a column that changes hands is never taken for its last owner's: it is
+// written only while the published view does not use it. A reader whose view still does and that
+// reads one of the rows written (acquire, of a release) must then see, in its second look at the
+// published pointer, that it has moved, for it moved before that row was written; the answer is
+// thrown away. A digest that its owner's next one of the same size replaces is written over in
+// place: the bits that turn are of no key that both hold.
 //
 // A view is freed when no reader pins it (Michael, "Hazard Pointers", 2004): a reader first pins
 // and then looks whether the view is still published, a writer first publishes and then looks for
@@ -159,7 +161,7 @@ void sibling_index::put(unsigned sibling, bloom_size size, std::span<const std::
     assert(sibling < capacity && size.bits > 0 && size.probes > 0);
     assert(words.size() == (size.bits + 63) / 64);
     const std::lock_guard lock{writers_};
-    views_.reserve(views_.size() + 2);
+    views_.reserve(views_.size() + 1);
     auto next = copy_of_now();
     auto* home = next->find(size);
     if (home == nullptr) {
@@ -167,12 +169,8 @@ void sibling_index::put(unsigned sibling, bloom_size size, std::span<const std::
             std::make_shared<sibling_rows>(size, sibling_rows::least_slice));
     }
     if (home->has(sibling)) {
-        // Its own column is the only one for it: out of use, rewritten, in use again.
-        auto without = copy_of_now();
-        without->leave(sibling);
-        publish(std::move(without));
-        home->rows->write(home->column_of(sibling), words);
-        publish(std::move(next));
+        home->rows->write(home->column_of(sibling),
+                          words);  // its own column is the only one for it
         return;
     }
     while (!home->has_room_for(sibling)) {
@@ -185,7 +183,9 @@ void sibling_index::put(unsigned sibling, bloom_size size, std::span<const std::
     publish(std::move(next));
 }
 
-bool sibling_index::flip(unsigned sibling, bloom_size size, std::span<const std::uint64_t> places) {
+bool sibling_index::flip(unsigned sibling,
+                         bloom_size size,
+                         std::span<const std::uint64_t> places) noexcept {
     assert(sibling < capacity);
     const std::lock_guard lock{writers_};
     const auto* home = now().find(sibling);
@@ -193,14 +193,7 @@ bool sibling_index::flip(unsigned sibling, bloom_size size, std::span<const std:
         std::any_of(places.begin(), places.end(), [&](auto place) { return place >= size.bits; })) {
         return false;
     }
-    views_.reserve(views_.size() + 2);
-    auto without = copy_of_now();
-    auto with = copy_of_now();
-    without->leave(sibling);
-    publish(std::move(without));
-    const auto& back = *with->find(sibling);
-    back.rows->flip(back.column_of(sibling), places);
-    publish(std::move(with));
+    home->rows->flip(home->column_of(sibling), places);
     return true;
 }
 

@@ -12,7 +12,8 @@
 // compares it with the published one before and after its reads: a look-up then costs no
 // read-modify-write and no fence, which would keep the reads of one look-up from overlapping with
 // those of the next (at 10^7 keys a row is a cache miss). When the pointer moved meanwhile the
-// look-up begins again, so a column may be rewritten as soon as the published view has left it out.
+// look-up begins again, so a column may be given to another sibling as soon as the published view has
+// left it out.
 
 #include "filter/key_hash.hpp"
 #include "filter/sizing.hpp"
@@ -38,11 +39,15 @@ using sibling_mask = std::uint64_t;
 ///           siblings goes.
 /// Threads   put, flip, remove and the questions below: any thread, one at a time by a mutex.
 ///           Look-ups: any number of threads, each with a `reader` of its own; lock-free.
-/// Sees      a look-up answers for every sibling from one moment between its call and its return,
-///           and so from one whole digest of each, never from a mixture of two. While `put` writes
-///           a digest over one of the same size, and during `flip`, the sibling has no digest: with
-///           64 siblings of 10^6 keys 12 ms for the whole and 0.3 ms for a delta of 1 % gone and
-///           1 % come (bench_filter). A digest of another size replaces the old in one step.
+/// Sees      a look-up answers for every sibling from one moment between its call and its return.
+///           While `put` writes a digest over one of the same size, and during `flip`, it answers
+///           from rows of which some are written already: a key that is in the digest before and
+///           in the one after is found all the while, since none of its bits turns; a key of only
+///           one of the two may be found or not, and one of neither is at most as likely to be
+///           found as in the union of the two. With 64 siblings of 10^6 keys that lasts 12 ms for
+///           the whole and 0.3 ms for a delta of 1 % gone and 1 % come (bench_filter). A digest of
+///           another size replaces the old in one step, and a column that changes hands is never
+///           taken for its last owner's.
 /// Errs      like the digests: a bit may be on for a key that a sibling does not hold; it is never
 ///           off for a key that was in the digest put. Digests must be of the standard layout, bit
 ///           i in words[i / 64] at i % 64, places by `indices`; others do not belong here.
@@ -66,12 +71,11 @@ public:
     void put(unsigned sibling, bloom_size size, std::span<const std::uint64_t> words);
 
     /// Turns the bits at `places` over, as a delta between two generations says. A place named
-    /// twice is as it was. O(places). False, and nothing has changed, when the sibling has no
-    /// digest of this size here or a place is not below size.bits.
-    /// @throws std::bad_alloc, and then nothing has changed
+    /// twice is as it was in the end. O(places). False, and nothing has changed, when the sibling
+    /// has no digest of this size here or a place is not below size.bits.
     [[nodiscard]] bool flip(unsigned sibling,
                             bloom_size size,
-                            std::span<const std::uint64_t> places);
+                            std::span<const std::uint64_t> places) noexcept;
 
     /// Forgets a sibling's digest. False when there was none. O(groups).
     /// @throws std::bad_alloc, and then nothing has changed

@@ -65,9 +65,11 @@ void sibling_rows::write(unsigned column, std::span<const std::uint64_t> words) 
             const auto others = static_cast<word>(~(word{1} << column));
             for (std::uint64_t row = 0; row < size_.bits; ++row) {
                 const auto bit = words[row / word_bits] >> (row % word_bits) & 1;
-                const auto kept = static_cast<word>(load_row(rows[row], std::memory_order_relaxed) &
-                                                    others);
-                store(rows[row], static_cast<word>(kept | bit << column));
+                const auto before = load_row(rows[row], std::memory_order_relaxed);
+                const auto after = static_cast<word>((before & others) | bit << column);
+                if (after != before) {
+                    store(rows[row], after);
+                }
             }
         },
         rows_);

@@ -39,7 +39,7 @@ public:
     /// The columns in which all of the key's places are on: bit c for column c.
     [[nodiscard]] std::uint64_t ask(key_hash key) const noexcept;
 
-    /// Makes `column` the digest in `words`. O(size.bits).
+    /// Makes `column` the digest in `words`; bits that are as they were are not written. O(size.bits).
     /// @pre column < slice(), words.size() == ceil(size.bits / 64)
     void write(unsigned column, std::span<const std::uint64_t> words) noexcept;
     /// Turns a column's bits at `places` over. @pre column < slice(), places below size.bits
