@@ -30,7 +30,7 @@ TEST_SUITE("scenario/hand_over") {
     /// The program under test where it may be replaced.
     class installed {
     public:
-        installed() { put(read_file(program_under_test())); }
+        installed() { fs::copy_file(program_under_test(), path()); }
         [[nodiscard]] std::string path() const { return directory_.file("reprise"); }
         /// The same program by another version.
         void put_version(std::string_view version) {

@@ -5,6 +5,7 @@
 
 #include "tests/support/under_test.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
@@ -18,15 +19,20 @@ inline const std::chrono::milliseconds patience{sanitized ? 30'000 : 10'000};
 /// Long enough that what would happen at once has happened: for asserting that something does not.
 inline const std::chrono::milliseconds a_moment{sanitized ? 600 : 200};
 
-/// Polls until `condition()` is true; false when it is not within `limit`.
+/// Polls until `condition()` is true; false when it is not within `limit`. The longer it has waited
+/// the less often it asks, a tenth of the wait apart and 50 ms at most: asking may be a request for
+/// all figures, which takes the processor from what is waited for.
 template <class Condition>
 [[nodiscard]] bool eventually(Condition&& condition, std::chrono::milliseconds limit = patience) {
-    const auto until = std::chrono::steady_clock::now() + limit;
+    using namespace std::chrono_literals;
+    const auto begun = std::chrono::steady_clock::now();
     while (!condition()) {
-        if (std::chrono::steady_clock::now() >= until) {
+        const auto waited = std::chrono::steady_clock::now() - begun;
+        if (waited >= limit) {
             return false;
         }
-        std::this_thread::sleep_for(std::chrono::milliseconds{2});
+        std::this_thread::sleep_for(
+            std::clamp<std::chrono::steady_clock::duration>(waited / 10, 1ms, 50ms));
     }
     return true;
 }
