@@ -19,22 +19,25 @@ inline const std::chrono::milliseconds patience{sanitized ? 30'000 : 10'000};
 /// Long enough that what would happen at once has happened: for asserting that something does not.
 inline const std::chrono::milliseconds a_moment{sanitized ? 600 : 200};
 
-/// Polls until `condition()` is true; false when it is not within `limit`. The longer it has waited
-/// the less often it asks, a tenth of the wait apart and 50 ms at most: asking may be a request for
-/// all figures, which takes the processor from what is waited for.
+/// Polls until `condition()` is true; false when it is not within `limit`. Between two questions are
+/// 2 ms, or four times what the question took, 50 ms at most: asking may be a request for all
+/// figures, which takes the processor from what is waited for.
 template <class Condition>
 [[nodiscard]] bool eventually(Condition&& condition, std::chrono::milliseconds limit = patience) {
     using namespace std::chrono_literals;
-    const auto begun = std::chrono::steady_clock::now();
-    while (!condition()) {
-        const auto waited = std::chrono::steady_clock::now() - begun;
-        if (waited >= limit) {
+    const auto until = std::chrono::steady_clock::now() + limit;
+    while (true) {
+        const auto asked = std::chrono::steady_clock::now();
+        if (condition()) {
+            return true;
+        }
+        const auto now = std::chrono::steady_clock::now();
+        if (now >= until) {
             return false;
         }
         std::this_thread::sleep_for(
-            std::clamp<std::chrono::steady_clock::duration>(waited / 10, 1ms, 50ms));
+            std::clamp<std::chrono::steady_clock::duration>(4 * (now - asked), 2ms, 50ms));
     }
-    return true;
 }
 
 /// True when `condition()` stays false for `a_moment`.
