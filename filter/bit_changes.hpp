@@ -7,12 +7,12 @@
 // turned and one compared, and nothing is ever searched.
 
 #include "filter/standard.hpp"
+#include "filter/word_array.hpp"
 
 #include <cassert>
 #include <cstdint>
 #include <memory_resource>
 #include <span>
-#include <vector>
 
 namespace reprise::filter {
 
@@ -30,6 +30,16 @@ public:
     /// @throws std::bad_alloc
     explicit bit_changes(const standard_bloom& now,
                          std::pmr::memory_resource* memory = std::pmr::get_default_resource());
+
+    /// Bits that lie elsewhere, as they are and as they were published: for memory that several
+    /// share, one at a time. @pre as many words in each as the size takes; they outlive this
+    bit_changes(bloom_size size,
+                std::span<std::uint64_t> now,
+                std::span<std::uint64_t> published) noexcept;
+    /// How many differ, as the last one had it in changed().
+    void resume(std::uint64_t changed) noexcept { changed_ = changed; }
+    /// Sets 64 bits; how many differ is not kept up. @pre index < now().size()
+    void put(std::uint64_t index, std::uint64_t bits) noexcept { now_[index] = bits; }
 
     /// The place's bit turned: on if it was off, off if it was on. What counting_bloom's insert and
     /// erase report. O(1). @pre place < size().bits
@@ -51,16 +61,21 @@ public:
     /// @throws std::bad_alloc, and then nothing is changed
     [[nodiscard]] standard_bloom publish();
 
+    /// The same without a copy. O(bits), and allocates nothing.
+    void mark_published() noexcept;
+
     /// The bits as they are.
     [[nodiscard]] std::span<const std::uint64_t> now() const noexcept { return now_; }
+    /// Those last published.
+    [[nodiscard]] std::span<const std::uint64_t> published() const noexcept { return published_; }
     [[nodiscard]] bloom_size size() const noexcept { return size_; }
     [[nodiscard]] std::uint64_t bytes() const noexcept { return (now_.size() * 2) * 8; }
 
 private:
     bloom_size size_;
     std::uint64_t changed_ = 0;
-    std::pmr::vector<std::uint64_t> now_;
-    std::pmr::vector<std::uint64_t> published_;
+    word_array now_;
+    word_array published_;
 };
 
 }  // namespace reprise::filter

@@ -33,6 +33,25 @@ namespace reprise::filter {
     return bits / 64 + (bits % 64 != 0 ? 1 : 0);
 }
 
+/// Bit i is on when the i-th group of four bits of a word is not zero.
+[[nodiscard]] constexpr std::uint64_t groups_on(std::uint64_t word) noexcept {
+    word |= word >> 2;
+    word |= word >> 1;
+    word &= 0x1111111111111111;
+    // Each step halves the gaps: one bit in 4, two in 8, four in 16, eight in 32, sixteen.
+    word = (word | word >> 3) & 0x0303030303030303;
+    word = (word | word >> 6) & 0x000f000f000f000f;
+    word = (word | word >> 12) & 0x000000ff000000ff;
+    return (word | word >> 24) & 0xffff;
+}
+static_assert(groups_on(0xf080'0002'0100'0004) == 0b1010'0001'0100'0001);
+
+/// The same of four words, 64 places: which of them are on. @pre four words there
+[[nodiscard]] constexpr std::uint64_t groups_on(const std::uint64_t* four) noexcept {
+    return groups_on(four[0]) | groups_on(four[1]) << 16 | groups_on(four[2]) << 32 |
+           groups_on(four[3]) << 48;
+}
+
 [[nodiscard]] inline std::uint64_t count_on(std::span<const std::uint64_t> words) noexcept {
     std::uint64_t on = 0;
     for (const auto word : words) {

@@ -3,31 +3,31 @@
 
 #include "filter/counters.hpp"
 
+#include "filter/bit_words.hpp"
+
 #include <algorithm>
 
 namespace reprise::filter {
-
-namespace {
-
-/// Bit i is on when the i-th group of four bits is not zero.
-constexpr std::uint64_t groups_on(std::uint64_t word) noexcept {
-    word |= word >> 2;
-    word |= word >> 1;
-    word &= 0x1111111111111111;
-    // Each step halves the gaps: one bit in 4, two in 8, four in 16, eight in 32, sixteen.
-    word = (word | word >> 3) & 0x0303030303030303;
-    word = (word | word >> 6) & 0x000f000f000f000f;
-    word = (word | word >> 12) & 0x000000ff000000ff;
-    return (word | word >> 24) & 0xffff;
-}
-static_assert(groups_on(0xf080'0002'0100'0004) == 0b1010'0001'0100'0001);
-
-}  // namespace
 
 counters::counters(std::uint64_t places, std::pmr::memory_resource* memory)
     : places_{places},
       words_((places + 63) / 64 * 4, memory) {
     assert(places > 0 && places < std::uint64_t{1} << 60);
+}
+
+counters::counters(std::uint64_t places, std::span<std::uint64_t> words) noexcept
+    : places_{places},
+      words_{words} {
+    assert(words.size() == (places + 63) / 64 * 4);
+}
+
+void counters::recount() noexcept {
+    on_ = 0;
+    stuck_ = 0;
+    for (const auto word : words_) {
+        on_ += static_cast<unsigned>(std::popcount(groups_on(word)));
+        stuck_ += per_word - static_cast<unsigned>(std::popcount(groups_on(~word)));
+    }
 }
 
 counter_step counters::raise(std::uint64_t place) noexcept {
@@ -56,9 +56,7 @@ counter_step counters::lower(std::uint64_t place) noexcept {
 
 std::uint64_t counters::bits_on(std::uint64_t index) const noexcept {
     assert(index < bit_words());
-    const auto* group = &words_[index * 4];
-    return groups_on(group[0]) | groups_on(group[1]) << 16 | groups_on(group[2]) << 32 |
-           groups_on(group[3]) << 48;
+    return groups_on(&words_[index * 4]);
 }
 
 void counters::add_at(std::uint64_t place, unsigned count) noexcept {

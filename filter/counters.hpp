@@ -7,10 +7,12 @@
 // it, and a false negative would follow; one that sticks costs a bit that stays on. There is no
 // hashing here: a place is whatever the owner says it is.
 
+#include "filter/word_array.hpp"
+
 #include <cassert>
 #include <cstdint>
 #include <memory_resource>
-#include <vector>
+#include <span>
 
 namespace reprise::filter {
 
@@ -34,6 +36,22 @@ public:
     /// @throws std::bad_alloc
     explicit counters(std::uint64_t places,
                       std::pmr::memory_resource* memory = std::pmr::get_default_resource());
+
+    /// What is kept beside the counters.
+    struct tally {
+        std::uint64_t on = 0;
+        std::uint64_t stuck = 0;
+    };
+    /// Counters that lie elsewhere, as they are: for memory that several share, one at a time.
+    /// Whose tally is that of the last one: resume(); where nobody has one: recount(), O(places).
+    /// @pre four words for each of bit_words(), which outlive this
+    counters(std::uint64_t places, std::span<std::uint64_t> words) noexcept;
+    [[nodiscard]] tally counted() const noexcept { return {on_, stuck_}; }
+    void resume(tally counted) noexcept {
+        on_ = counted.on;
+        stuck_ = counted.stuck;
+    }
+    void recount() noexcept;
 
     /// One up, one down. @pre place < places()
     counter_step raise(std::uint64_t place) noexcept;
@@ -84,7 +102,7 @@ private:
     std::uint64_t places_;
     std::uint64_t on_ = 0;
     std::uint64_t stuck_ = 0;
-    std::pmr::vector<std::uint64_t> words_;  ///< four of them for each word of bits_on
+    word_array words_;  ///< four of them for each word of bits_on
 };
 
 }  // namespace reprise::filter

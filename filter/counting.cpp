@@ -9,6 +9,9 @@ namespace reprise::filter {
 counting_bloom::counting_bloom(bloom_size size, std::pmr::memory_resource* memory)
     : counting_bloom{size, counters{size.bits, memory}} {}
 
+counting_bloom::counting_bloom(bloom_size size, std::span<std::uint64_t> words) noexcept
+    : counting_bloom{size, counters{size.bits, words}} {}
+
 counting_bloom::counting_bloom(bloom_size size, counters&& places) noexcept
     : size_{size},
       counters_{std::move(places)} {

@@ -20,6 +20,7 @@
 #include <cassert>
 #include <cstdint>
 #include <memory_resource>
+#include <span>
 
 namespace reprise::filter {
 
@@ -40,6 +41,13 @@ public:
     /// @throws std::bad_alloc
     explicit counting_bloom(bloom_size size,
                             std::pmr::memory_resource* memory = std::pmr::get_default_resource());
+
+    /// Over counters that lie elsewhere, as counters has it.
+    counting_bloom(bloom_size size, std::span<std::uint64_t> words) noexcept;
+    using tally = counters::tally;
+    [[nodiscard]] tally counted() const noexcept { return counters_.counted(); }
+    void resume(tally counted) noexcept { counters_.resume(counted); }
+    void recount() noexcept { counters_.recount(); }
 
     void insert(key_hash key) noexcept {
         insert(key, [](std::uint64_t) {});
@@ -92,6 +100,10 @@ public:
     /// (bits on / bits)^probes. O(1).
     [[nodiscard]] double false_positive_rate() const noexcept;
 
+    /// As counters::bits_on.
+    [[nodiscard]] std::uint64_t bits_on(std::uint64_t index) const noexcept {
+        return counters_.bits_on(index);
+    }
     /// The counters, place by place.
     [[nodiscard]] const counters& places() const noexcept { return counters_; }
 

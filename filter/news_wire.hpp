@@ -43,8 +43,8 @@ struct net_changes {
 };
 
 /// The shorter encoding; none when the digest's bits as they are would be shorter still: send the
-/// whole. `words`: the bits as they are now. O(changes), some tens of nanoseconds each.
-/// @pre is_valid(span.shape), words are of that shape @throws std::bad_alloc
+/// whole. `words`: the bits as they are now; where there are no names nobody looks. O(changes), some tens of nanoseconds each.
+/// @pre is_valid(span.shape), words are of that shape, where there are names @throws std::bad_alloc
 [[nodiscard]] std::optional<std::vector<std::byte>> encode_news(
     const news_span& span,
     const net_changes& changes,

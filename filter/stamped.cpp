@@ -31,6 +31,31 @@ stamped_bloom::stamped_bloom(bloom_size size,
     swept_ = words_.size();
 }
 
+stamped_bloom::stamped_bloom(bloom_size size,
+                             unsigned generations,
+                             std::span<std::uint64_t> words) noexcept
+    : size_{size},
+      generations_{generations},
+      words_{words} {
+    assert(words.size() == words_for(size.bits) * 4);
+    swept_ = words_.size();
+}
+
+void stamped_bloom::resume(tally counted) noexcept {
+    assert(counted.current >= 1 && counted.current <= stamps && counted.swept <= words_.size());
+    current_ = static_cast<unsigned>(counted.current);
+    on_ = counted.on;
+    swept_ = counted.swept;
+}
+
+void stamped_bloom::recount() noexcept {
+    swept_ = 0;
+    on_ = 0;
+    for (const auto word : words_) {
+        on_ += static_cast<unsigned>(std::popcount(groups_on(word)));
+    }
+}
+
 unsigned stamped_bloom::age_of(unsigned stamp) const noexcept {
     return stamp == 0 ? generations_ + 1 : (current_ + stamps - stamp) % stamps;
 }

@@ -25,17 +25,19 @@
 // (Measured against a Traffic Server of 256 MB: 0 of 12,938 held objects missing, 3.7 % of those
 // named gone.)
 
+#include "filter/bit_words.hpp"
 #include "filter/filter_errc.hpp"
 #include "filter/indices.hpp"
 #include "filter/key_hash.hpp"
 #include "filter/sizing.hpp"
 #include "filter/standard.hpp"
+#include "filter/word_array.hpp"
 
 #include <bit>
 #include <cassert>
 #include <cstdint>
 #include <memory_resource>
-#include <vector>
+#include <span>
 
 namespace reprise::filter {
 
@@ -65,6 +67,22 @@ public:
     explicit stamped_bloom(bloom_size size,
                            unsigned generations = most_generations,
                            std::pmr::memory_resource* memory = std::pmr::get_default_resource());
+
+    /// What is kept beside the stamps.
+    struct tally {
+        std::uint64_t on = 0;
+        std::uint64_t swept = 0;
+        std::uint64_t current = 1;
+    };
+    /// Stamps that lie elsewhere, as they are: for memory that several share, one at a time. Whose tally
+    /// is that of the last one: resume(); where that one was stopped in the middle: resume(), and
+    /// recount(), which sweeps from the beginning. O(places).
+    /// @pre as above; 32 bytes for each 64 places, which outlive this
+    stamped_bloom(bloom_size size, unsigned generations, std::span<std::uint64_t> words) noexcept;
+    [[nodiscard]] tally counted() const noexcept { return {on_, swept_, current_}; }
+    /// @pre counted() of a filter of this size and as many generations
+    void resume(tally counted) noexcept;
+    void recount() noexcept;
 
     /// Writes the current generation's stamp to the key's places.
     void insert(key_hash key) noexcept {
@@ -115,6 +133,10 @@ public:
 
     /// Places whose bit is on. O(1).
     [[nodiscard]] std::uint64_t bits_on() const noexcept { return on_; }
+    /// As counters::bits_on. @pre index < places / 64, rounded up
+    [[nodiscard]] std::uint64_t bits_on(std::uint64_t index) const noexcept {
+        return groups_on(&words_[index * 4]);
+    }
     /// (bits on / bits)^probes. O(1).
     [[nodiscard]] double false_positive_rate() const noexcept;
 
@@ -158,7 +180,7 @@ private:
     unsigned current_ = 1;  // a stamp
     std::uint64_t on_ = 0;
     std::size_t swept_;  // words, of what is over
-    std::pmr::vector<std::uint64_t> words_;
+    word_array words_;
 };
 
 template <class OnChange>
@@ -187,17 +209,19 @@ bool stamped_bloom::sweep(std::uint64_t places, OnChange&& on_change) {
     const auto left = words_.size() - swept_;
     const auto wanted = places / 64 + (places % 64 != 0 ? 1 : 0);
     const auto end = swept_ + (wanted < left / 4 ? wanted * 4 : left);
-    for (; swept_ < end; ++swept_) {
-        const auto found = equal(words_[swept_], over);
+    auto* const words = words_.begin();
+    for (auto at = swept_; at < end; ++at) {
+        const auto found = equal(words[at], over);
         if (found == 0) {
             continue;
         }
-        words_[swept_] &= ~(found * stamps);
+        words[at] &= ~(found * stamps);
         for (auto each = found; each != 0; each &= each - 1) {
             --on_;
-            on_change(swept_ * per_word + static_cast<unsigned>(std::countr_zero(each)) / 4);
+            on_change(at * per_word + static_cast<unsigned>(std::countr_zero(each)) / 4);
         }
     }
+    swept_ = end;
     return !is_swept();
 }
 

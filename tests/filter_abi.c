@@ -83,6 +83,7 @@ static void digest(void) {
     MEMBER(reprise_source_options, memory_take);
     MEMBER(reprise_source_options, memory_give);
     MEMBER(reprise_source_options, memory_context);
+    MEMBER(reprise_source_options, news);
     STRUCT(reprise_source_figures);
     MEMBER(reprise_source_figures, size);
     MEMBER(reprise_source_figures, places);

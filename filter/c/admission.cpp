@@ -64,10 +64,6 @@ std::uint64_t bytes_for(const reprise_admission_options& options) noexcept {
     return sizeof(region) + admission_filter::memory_for(settings_of(options));
 }
 
-void heap_give(void*, void* memory, std::size_t) {
-    filter::big_array_free{}(static_cast<std::byte*>(memory));
-}
-
 }  // namespace
 
 struct reprise_admission {
@@ -81,23 +77,6 @@ namespace {
 
 std::span<std::byte> behind(void* memory, std::size_t bytes) noexcept {
     return std::span{static_cast<std::byte*>(memory), bytes}.subspan(sizeof(region));
-}
-
-face::memory_piece take_memory(const reprise_admission_options& options) {
-    const auto bytes = bytes_for(options);
-    if (options.memory_take != nullptr) {
-        auto taken = face::memory_piece::lent(options, bytes, boundary);
-        std::memset(taken.memory, 0, taken.bytes);
-        return taken;
-    }
-    if (bytes > PTRDIFF_MAX) {
-        throw std::bad_alloc{};
-    }
-    face::memory_piece taken;
-    taken.bytes = static_cast<std::size_t>(bytes);
-    taken.memory = filter::allocate_zeroes(taken.bytes).release();
-    taken.give = heap_give;
-    return taken;
 }
 
 struct no_randomness {
@@ -154,7 +133,7 @@ int open_judged(const reprise_admission_options& options,
                 reprise_error* error) {
     const auto now = time_of(seconds);
     auto seed = seed_of(options);
-    auto taken = take_memory(options);
+    auto taken = face::memory_piece::zeroed(options, bytes_for(options), boundary);
     if (!taken.is_on(boundary)) {
         return face::fail(error,
                           REPRISE_BAD_ARGUMENT,

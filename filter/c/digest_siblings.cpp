@@ -93,7 +93,12 @@ int take_whole(sibling_digests& all,
                const filter::digest_head& head,
                reprise_error* error) {
     if (head.shape.layout != filter::digest_layout::standard) {
-        return refuse(error, number, filter::digest_errc::unknown_layout);
+        return face::fail(
+            error,
+            REPRISE_REFUSED,
+            0,
+            "%s is not used: it is blocked, which what was seen is told in, and not what is held",
+            name_of(number).c_str());
     }
     // 0 says that there is none (reprise_sibling): a reader would ask for the whole again and again.
     if (head.stamp.generation.counter == 0) {

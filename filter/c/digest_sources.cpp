@@ -10,12 +10,13 @@
 #include <cstddef>
 #include <cstring>
 #include <memory>
-#include <memory_resource>
+#include <new>
 #include <optional>
 #include <reprise/digest.h>
 #include <string>
 #include <sys/random.h>
 #include <utility>
+#include <vector>
 
 namespace filter = reprise::filter;
 namespace face = reprise::filter::c;
@@ -29,6 +30,8 @@ constexpr std::uint64_t most_keys = 1'000'000'000;
 constexpr double least_source_rate = 1e-6;
 constexpr double most_source_rate = 0.2;
 constexpr unsigned most_history = 16;
+constexpr std::uint64_t most_news = std::uint64_t{1} << 26;
+constexpr std::size_t boundary = alignof(face::source_region);
 
 const reprise_source_options source_defaults = REPRISE_SOURCE_OPTIONS_INIT;
 
@@ -70,36 +73,40 @@ int judge_source(const reprise_source_options& options, reprise_error* error) no
     if ((options.memory_take == nullptr) != (options.memory_give == nullptr)) {
         return refuse("memory_take and memory_give: there must be both or %s", "none");
     }
+    if (options.news > most_news) {
+        return refuse("news is %llu: it must be 0 to 67,108,864",
+                      static_cast<unsigned long long>(options.news));
+    }
     return REPRISE_OK;
 }
 
 /// @pre judged
-filter::bloom_size size_of(const reprise_source_options& options) noexcept {
-    return filter::digest_size(options.kind == REPRISE_STAMPED
-                                   ? filter::stamped_keys(options.keys, options.generations)
-                                   : options.keys,
-                               options.rate);
+face::source_shape shape_of(const reprise_source_options& options) noexcept {
+    const bool is_ring = options.kind == REPRISE_STAMPED;
+    const auto keys = is_ring ? filter::stamped_keys(options.keys, options.generations)
+                              : options.keys;
+    return {.size = filter::digest_size(keys, options.rate),
+            .generations = is_ring ? options.generations : 0,
+            .history = options.history,
+            .news = options.news};
 }
 
 }  // namespace
 
 struct reprise_source {
-    /// A constructor, so that what was lent is given back where `held` finds no memory for the rest.
-    template <class... Held>
-    reprise_source(const filter::hash_seed& from,
-                   const char* path,
-                   std::unique_ptr<face::piece_resource> memory,
-                   Held&&... as_held)
-        : secret(filter::hash_secret::from_seed(from)),
-          seed(filter::identify(from)),
+    reprise_source(face::memory_piece memory, face::source_region& region, const char* path)
+        : taken(std::move(memory)),
+          secret(filter::hash_secret::from_seed(region.seed)),
+          seed(filter::identify(region.seed)),
           state(path != nullptr ? path : ""),
-          lent(std::move(memory)),
-          held(std::forward<Held>(as_held)...) {}
+          tells_news(region.shape.news > 0),
+          held(region) {}
 
+    face::memory_piece taken;  // or none; outlives what follows
     filter::hash_secret secret;
     filter::seed_id seed;
     std::string state;
-    std::unique_ptr<face::piece_resource> lent;  // or none; outlives what follows
+    bool tells_news;
     face::source held;
 };
 
@@ -133,7 +140,6 @@ std::optional<face::refusal> read_state(const reprise_source_options& options,
 int open_source(const reprise_source_options& options,
                 reprise_source** source,
                 reprise_error* error) {
-    const bool is_ring = options.kind == REPRISE_STAMPED;
     std::uint64_t epoch = 0;
     if (::getrandom(&epoch, sizeof epoch, 0) != static_cast<ssize_t>(sizeof epoch)) {
         return face::fail(error,
@@ -143,43 +149,77 @@ int open_source(const reprise_source_options& options,
                           std::strerror(errno));
     }
     const auto seed = face::seed_of(options.seed);
-    const auto ring = is_ring ? std::optional{face::source::ring{.generations = options.generations,
-                                                                 .room = options.room}}
-                              : std::nullopt;
-    const auto size = size_of(options);
-    const auto id = filter::identify(seed);
-    std::unique_ptr<face::piece_resource> lent;
-    if (options.memory_take != nullptr) {
-        auto taken = face::memory_piece::lent(
-            options, face::source::memory_for(size), face::piece_resource::line);
-        if (!taken.is_on(face::piece_resource::line)) {
-            return face::fail(error,
-                              REPRISE_BAD_ARGUMENT,
-                              0,
-                              "memory_take returned memory that is not on a boundary of %zu bytes",
-                              face::piece_resource::line);
-        }
-        lent = std::make_unique<face::piece_resource>(std::move(taken));
+    const auto shape = shape_of(options);
+    const auto bytes = face::source_region::bytes_for(shape);
+    auto taken = face::memory_piece::zeroed(options, bytes, boundary);
+    if (!taken.is_on(boundary)) {
+        return face::fail(error,
+                          REPRISE_BAD_ARGUMENT,
+                          0,
+                          "memory_take returned memory that is not on a boundary of %zu bytes",
+                          boundary);
     }
-    auto* const memory = lent ? lent.get() : std::pmr::get_default_resource();
     std::optional<filter::stamped_state> found;
     std::optional<face::refusal> refused;
     if (options.state != nullptr) {
-        refused = read_state(options, size, id, found);
+        refused = read_state(options, shape.size, filter::identify(seed), found);
     }
-    *source = new reprise_source(seed,
-                                 options.state,
-                                 std::move(lent),
-                                 size,
-                                 ring,
-                                 id,
-                                 epoch,
-                                 options.history,
-                                 std::move(found),
-                                 memory);
+    auto& region = *new (taken.memory) face::source_region{};
+    region.itself = sizeof region;
+    region.bytes = bytes;
+    region.shape = shape;
+    region.epoch = epoch;
+    region.seed = seed;
+    face::make_lock(region, options.memory_take != nullptr);
+    face::source::begin(region, options.room, std::move(found));
+    auto made = std::make_unique<reprise_source>(std::move(taken), region, options.state);
+    region.layout.store(face::source_region::this_layout, std::memory_order_release);
+    *source = made.release();
     if (refused) {
         face::tell(error, options.state, *refused);
     }
+    return REPRISE_OK;
+}
+
+bool can_be(const face::source_shape& shape) noexcept {
+    const auto [bits, probes] = shape.size;
+    return bits > 0 && bits <= filter::most_digest_bits && probes > 0 &&
+           probes <= filter::most_digest_probes && shape.generations != 1 &&
+           shape.generations <= filter::stamped_bloom::most_generations &&
+           shape.history <= most_history && shape.news <= most_news;
+}
+
+int attach_to(void* memory, std::size_t bytes, reprise_source** source, reprise_error* error) {
+    const auto refuse = [&](const char* why) {
+        return face::fail(error, REPRISE_REFUSED, 0, "the memory is not used: %s", why);
+    };
+    if (reinterpret_cast<std::uintptr_t>(memory) % boundary != 0) {
+        return refuse("it is not on a boundary of 64 bytes");
+    }
+    if (bytes < sizeof(face::source_region)) {
+        return refuse("it is too small for a source");
+    }
+    auto& region = *static_cast<face::source_region*>(memory);
+    const auto layout = region.layout.load(std::memory_order_acquire);
+    if (layout == 0) {
+        return refuse("no source was opened in it, or it is not open yet");
+    }
+    if (layout != face::source_region::this_layout || region.itself != sizeof region) {
+        return refuse("what lies there is no source, or one of another release");
+    }
+    if (region.bytes > bytes) {
+        return face::fail(
+            error,
+            REPRISE_REFUSED,
+            0,
+            "the memory is not used: the source in it has %llu bytes, of which %zu are here",
+            static_cast<unsigned long long>(region.bytes),
+            bytes);
+    }
+    if (!can_be(region.shape) || face::source_region::bytes_for(region.shape) != region.bytes) {
+        return refuse("its size does not go with the source that it says it has");
+    }
+    *source = new reprise_source{{}, region, nullptr};
     return REPRISE_OK;
 }
 
@@ -193,7 +233,7 @@ uint64_t reprise_source_memory(const reprise_source_options* options) {
         judge_source(known, nullptr) != REPRISE_OK) {
         return 0;
     }
-    return face::source::memory_for(size_of(known));
+    return face::source_region::bytes_for(shape_of(known));
 }
 
 int reprise_source_open(const reprise_source_options* options,
@@ -213,6 +253,21 @@ int reprise_source_open(const reprise_source_options* options,
         }
         const auto code = judge_source(known, error);
         return code == REPRISE_OK ? open_source(known, source, error) : code;
+    });
+}
+
+int reprise_source_attach(void* memory,
+                          size_t bytes,
+                          reprise_source** source,
+                          reprise_error* error) {
+    if (source != nullptr) {
+        *source = nullptr;
+    }
+    return face::guarded(error, [&]() -> int {
+        if (memory == nullptr || source == nullptr) {
+            return face::fail(error, REPRISE_BAD_ARGUMENT, 0, "memory and source must not be null");
+        }
+        return attach_to(memory, bytes, source, error);
     });
 }
 
@@ -265,6 +320,34 @@ int reprise_source_serve(reprise_source* source,
             return REPRISE_UNCHANGED;
         }
         return sink(context, wire->data(), wire->size()) == 0
+                   ? REPRISE_OK
+                   : face::fail(error, REPRISE_STOPPED, 0, "the caller's function stopped");
+    });
+}
+
+int reprise_source_news(reprise_source* source,
+                        uint64_t epoch,
+                        uint64_t counter,
+                        reprise_sink sink,
+                        void* context,
+                        reprise_error* error) {
+    return face::guarded(error, [&]() -> int {
+        if (source == nullptr || sink == nullptr) {
+            return face::fail(error, REPRISE_BAD_ARGUMENT, 0, "source and sink must not be null");
+        }
+        if (!source->tells_news) {
+            return face::fail(error,
+                              REPRISE_BAD_ARGUMENT,
+                              0,
+                              "the source tells no news: its options' news was 0");
+        }
+        std::vector<std::byte> wire;
+        switch (source->held.news({.epoch = epoch, .counter = counter}, wire)) {
+        case face::source::tidings::none: return REPRISE_UNCHANGED;
+        case face::source::tidings::ask_whole: return REPRISE_ASK_WHOLE;
+        case face::source::tidings::told: break;
+        }
+        return sink(context, wire.data(), wire.size()) == 0
                    ? REPRISE_OK
                    : face::fail(error, REPRISE_STOPPED, 0, "the caller's function stopped");
     });

@@ -1,10 +1,11 @@
 #pragma once
 // Memory that the caller of a C face lends: one piece, taken and given back by his functions.
 
-#include <algorithm>
+#include "filter/big_array.hpp"
+
 #include <cstddef>
 #include <cstdint>
-#include <memory_resource>
+#include <cstring>
 #include <new>
 #include <utility>
 
@@ -60,37 +61,33 @@ struct memory_piece {
         taken.context = options.memory_context;
         return taken;
     }
-};
 
-/// Hands out one piece in the order in which it is asked, each from the next cache line on, and takes
-/// nothing back: for what is allocated once and lives as long as the piece.
-class piece_resource final : public std::pmr::memory_resource {
-public:
-    static constexpr std::size_t line = 64;
-    /// What a request for so many bytes takes.
-    [[nodiscard]] static constexpr std::uint64_t lines_of(std::uint64_t bytes) noexcept {
-        return (bytes + line - 1) / line * line;
-    }
-
-    /// @pre the piece is on a boundary of `line`
-    explicit piece_resource(memory_piece piece) noexcept : piece_{std::move(piece)} {}
-
-private:
-    void* do_allocate(std::size_t bytes, std::size_t alignment) override {
-        if (alignment > line || bytes > piece_.bytes - handed_out_) {
+    /// Zeroes from the heap. @throws std::bad_alloc
+    [[nodiscard]] static memory_piece from_heap(std::uint64_t bytes) {
+        if (bytes > PTRDIFF_MAX) {
             throw std::bad_alloc{};
         }
-        auto* const given = static_cast<std::byte*>(piece_.memory) + handed_out_;
-        handed_out_ += std::min<std::size_t>(lines_of(bytes), piece_.bytes - handed_out_);
-        return given;
-    }
-    void do_deallocate(void*, std::size_t, std::size_t) override {}
-    [[nodiscard]] bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override {
-        return this == &other;
+        memory_piece taken;
+        taken.bytes = static_cast<std::size_t>(bytes);
+        taken.memory = allocate_zeroes(taken.bytes).release();
+        taken.give = [](void*, void* memory, std::size_t) {
+            big_array_free{}(static_cast<std::byte*>(memory));
+        };
+        return taken;
     }
 
-    memory_piece piece_;
-    std::size_t handed_out_ = 0;
+    /// As the options say: lent, and zeroed, or from the heap. @throws std::bad_alloc
+    template <class Options>
+    [[nodiscard]] static memory_piece zeroed(const Options& options,
+                                             std::uint64_t bytes,
+                                             std::size_t alignment) {
+        if (options.memory_take == nullptr) {
+            return from_heap(bytes);
+        }
+        auto taken = lent(options, bytes, alignment);
+        std::memset(taken.memory, 0, taken.bytes);
+        return taken;
+    }
 };
 
 }  // namespace reprise::filter::c

@@ -3,8 +3,11 @@
 #include "filter/c/source.hpp"
 
 #include "filter/bit_words.hpp"
-#include "filter/c/memory_piece.hpp"
 #include "filter/digest_wire.hpp"
+#include "filter/estimators.hpp"
+#include "filter/news_bound.hpp"
+#include "filter/news_wire.hpp"
+#include "filter/place_sum.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -15,17 +18,6 @@ namespace reprise::filter::c {
 
 namespace {
 
-using places_variant = std::variant<counting_bloom, stamped_bloom>;
-
-places_variant places_for(bloom_size size,
-                          const std::optional<source::ring>& stamped,
-                          std::pmr::memory_resource* memory) {
-    if (stamped) {
-        return stamped_bloom{size, stamped->generations, memory};
-    }
-    return counting_bloom{size, memory};
-}
-
 wire_ptr shared(std::vector<std::byte> bytes) {
     return std::make_shared<const std::vector<std::byte>>(std::move(bytes));
 }
@@ -34,120 +26,224 @@ wire_ptr shared(std::vector<std::byte> bytes) {
 // is left, where objects are larger than was thought, is swept when the next one begins.
 constexpr std::uint64_t swept_a_key = 1'024;
 
-}  // namespace
-
-std::uint64_t source::memory_for(bloom_size size) noexcept {
-    const auto words = words_for(size.bits);
-    const auto bits = piece_resource::lines_of(words * 8);
-    return piece_resource::lines_of(words * 32) + 2 * bits;  // as they are, and as published
+/// Those that turned an odd number of times, rising.
+void keep_net(std::vector<std::uint64_t>& places) {
+    std::sort(places.begin(), places.end());
+    auto kept = places.begin();
+    for (auto at = places.begin(); at != places.end();) {
+        const auto place = *at;
+        const auto end = std::find_if(at, places.end(), [&](auto one) { return one != place; });
+        if ((end - at) % 2 != 0) {
+            *kept++ = place;
+        }
+        at = end;
+    }
+    places.erase(kept, places.end());
 }
 
-source::source(bloom_size size,
-               std::optional<ring> stamped,
-               const seed_id& seed,
-               std::uint64_t epoch,
-               std::size_t history,
-               std::optional<stamped_state> before,
-               std::pmr::memory_resource* memory)
-    : places_{places_for(size, stamped, memory)},
-      bits_{before ? bit_changes{before->filter.snapshot(), memory} : bit_changes{size, memory}},
-      room_{stamped ? stamped->room : 0},
-      stamp_{.seed = seed, .generation = {.epoch = epoch, .counter = 0}, .keys = 0},
-      history_{history} {
-    if (before) {
-        // Where they are in lent memory that is a copy, to where they lie: of equal size, without more.
-        std::get<stamped_bloom>(places_) = std::move(before->filter);
-        room_found_ = before->room;
-        room_ = room_found_ > 0 ? room_found_ : room_;
-        written_ = std::min(before->written, each_generation() - 1);
+}  // namespace
+
+source::places_variant source::places_in(source_region& region) noexcept {
+    const auto& shape = region.shape;
+    if (shape.generations > 0) {
+        return stamped_bloom{shape.size, shape.generations, region.places()};
     }
-    publish_locked();
+    return counting_bloom{shape.size, region.places()};
+}
+
+source::source(source_region& region)
+    : region_{region},
+      told_{region.told},
+      seed_{identify(region.seed)},
+      places_{places_in(region)},
+      bits_{region.shape.size, region.bits(), region.published_bits()},
+      turned_{region.turned()},
+      steps_{region.steps()} {}
+
+void source::begin(source_region& region, std::uint64_t room, std::optional<stamped_state> before) {
+    source whole{region};
+    if (auto* const ring = std::get_if<stamped_bloom>(&whole.places_)) {
+        whole.told_.room = room;
+        if (before) {
+            *ring = before->filter;  // copied to where it lies
+            whole.told_.room_found = before->room;
+            whole.told_.room = before->room > 0 ? before->room : room;
+            whole.told_.written = std::min(before->written, whole.each_generation() - 1);
+        }
+        const auto counted = ring->counted();
+        whole.told_.current = counted.current;
+        whole.told_.swept_or_stuck = counted.swept;
+    }
+    if (before) {
+        whole.mend();  // counts them, and sets bits
+    } else {
+        whole.publish_bits();
+    }
+    whole.keep();
+}
+
+source::held_region::held_region(source& of) noexcept : lock_{of.region_}, of_{of} {
+    of.resume();
+    if (lock_.is_left()) {
+        of.mend();
+    }
+}
+
+void source::resume() noexcept {
+    if (auto* const ring = std::get_if<stamped_bloom>(&places_)) {
+        ring->resume({told_.on, told_.swept_or_stuck, told_.current});
+    } else {
+        std::get<counting_bloom>(places_).resume({told_.on, told_.swept_or_stuck});
+    }
+    bits_.resume(told_.changed);
+}
+
+void source::keep() noexcept {
+    if (const auto* const ring = std::get_if<stamped_bloom>(&places_)) {
+        const auto counted = ring->counted();
+        told_.on = counted.on;
+        told_.swept_or_stuck = counted.swept;
+        told_.current = counted.current;
+    } else {
+        const auto counted = std::get<counting_bloom>(places_).counted();
+        told_.on = counted.on;
+        told_.swept_or_stuck = counted.stuck;
+    }
+    told_.changed = bits_.changed();
+}
+
+// The places are what is true, each changed by one write; all else goes by them. What was published may be half of two digests, so that
+// its number is used no more.
+void source::mend() noexcept {
+    std::visit(
+        [this](auto& each) {
+            each.recount();
+            for (std::uint64_t index = 0; index < bits_.now().size(); ++index) {
+                bits_.put(index, each.bits_on(index));
+            }
+        },
+        places_);
+    told_.sum = region_.shape.news > 0 ? place_sum(bits_.now()) : 0;
+    told_.turned += region_.shape.news + 1;  // beyond what any step remembers
+    publish_bits();
+}
+
+void source::turn(std::uint64_t place) noexcept {
+    bits_.turn(place);
+    if (!turned_.empty()) {
+        const bool is_on = (bits_.now()[place / 64] & bit_at(place)) != 0;
+        told_.sum = turned(told_.sum, place, is_on);
+        turned_[told_.turned % turned_.size()] = place;
+        ++told_.turned;
+    }
 }
 
 std::uint64_t source::each_generation() const noexcept {
     // Rounded up: all but the oldest are to have all that the store keeps.
     const auto parts = std::get<stamped_bloom>(places_).generations() - 1;
-    return std::max<std::uint64_t>(1, room_ / parts + (room_ % parts != 0 ? 1 : 0));
+    return std::max<std::uint64_t>(1, told_.room / parts + (told_.room % parts != 0 ? 1 : 0));
 }
 
 void source::write(stamped_bloom& into, key_hash key, std::uint64_t bytes) noexcept {
-    const auto turn = [this](std::uint64_t place) { bits_.turn(place); };
-    into.insert(key, turn);
-    into.sweep(swept_a_key, turn);
-    written_ += std::min(bytes, std::numeric_limits<std::uint64_t>::max() - written_);
+    const auto on_change = [this](std::uint64_t place) { turn(place); };
+    into.insert(key, on_change);
+    into.sweep(swept_a_key, on_change);
+    auto& written = told_.written;
+    written += std::min(bytes, std::numeric_limits<std::uint64_t>::max() - written);
     // An object may be larger than a generation; one larger than all of them leaves nothing.
-    for (unsigned begun = 0; written_ >= each_generation() && begun <= into.generations();
-         ++begun) {
-        written_ -= each_generation();
-        into.advance(turn);
-        ++begun_;
+    for (unsigned begun = 0; written >= each_generation() && begun <= into.generations(); ++begun) {
+        written -= each_generation();
+        into.advance(on_change);
+        ++told_.begun;
+        keep();  // before anything is stamped or swept by it: who comes after a death goes by it
     }
-    written_ = std::min(written_, each_generation() - 1);
+    written = std::min(written, each_generation() - 1);
 }
 
 void source::came(key_hash key, std::uint64_t bytes) noexcept {
-    const std::scoped_lock lock{changing_};
+    const held_region held{*this};
     if (auto* const ring = std::get_if<stamped_bloom>(&places_)) {
         write(*ring, key, bytes);
         return;
     }
-    std::get<counting_bloom>(places_).insert(key, [this](auto place) { bits_.turn(place); });
-    ++keys_;
+    std::get<counting_bloom>(places_).insert(key, [this](auto place) { turn(place); });
+    ++told_.keys;
 }
 
 bool source::left(key_hash key) noexcept {
-    const std::scoped_lock lock{changing_};
+    const held_region held{*this};
     auto* const counting = std::get_if<counting_bloom>(&places_);
-    if (counting == nullptr || !counting->erase(key, [this](auto place) { bits_.turn(place); })) {
+    if (counting == nullptr || !counting->erase(key, [this](auto place) { turn(place); })) {
         return false;
     }
-    keys_ -= keys_ > 0 ? 1 : 0;
+    told_.keys -= told_.keys > 0 ? 1 : 0;
     return true;
 }
 
 bool source::set_room(std::uint64_t room) noexcept {
-    const std::scoped_lock lock{changing_};
+    const held_region held{*this};
     if (!std::holds_alternative<stamped_bloom>(places_)) {
         return false;
     }
-    room_ = room_found_ = room;
+    told_.room = told_.room_found = room;
     return true;
 }
 
 void source::clear() noexcept {
-    const std::scoped_lock lock{changing_};
+    const held_region held{*this};
     for (std::uint64_t word = 0; word < bits_.now().size(); ++word) {
         for (auto left = bits_.now()[word]; left != 0; left &= left - 1) {
-            bits_.turn(word * 64 + static_cast<unsigned>(std::countr_zero(left)));
+            turn(word * 64 + static_cast<unsigned>(std::countr_zero(left)));
         }
     }
     std::visit([](auto& each) { each.clear(); }, places_);
-    keys_ = written_ = 0;
+    told_.keys = told_.written = 0;
 }
 
-void source::publish_locked() {
-    auto stamp = stamp_;
-    auto bits = [&] {
-        const std::scoped_lock lock{changing_};
-        stamp.keys = keys_;
-        is_owed_ = true;  // until all of it is done, whatever there is no memory for
-        return bits_.publish();
-    }();
-    ++stamp.generation.counter;
-    auto made = digest::of(bits, stamp);
-    if (stamp.keys == 0 && made.bits_on() != 0) {
-        // Nobody counts a ring's keys. A digest has its stamp from the beginning, so it is made once more.
-        stamp.keys = static_cast<std::uint64_t>(std::llround(made.estimated_keys()));
-        made = digest::of(bits, stamp);
+std::uint64_t source::keys_now() const noexcept {
+    const auto on = std::visit([](const auto& each) { return each.bits_on(); }, places_);
+    if (told_.keys > 0 || on == 0) {
+        return told_.keys;
     }
-    published_.push_front({std::make_shared<digest>(std::move(made)), nullptr, {}});
-    stamp_ = stamp;
-    is_owed_ = false;
+    // Nobody counts a ring's keys.
+    const auto size = bits_.size();
+    return size.bits > 1 ? static_cast<std::uint64_t>(std::llround(estimate_keys(size, on).keys))
+                         : on;
+}
+
+void source::begin_generation() noexcept {
+    ++told_.counter;
+    if (!steps_.empty()) {
+        steps_[told_.steps % steps_.size()] = {told_.counter, told_.turned, told_.sum};
+        ++told_.steps;
+    }
+}
+
+void source::publish_bits() noexcept {
+    begin_generation();
+    told_.published_keys = keys_now();
+    bits_.mark_published();
+    told_.published = told_.counter;
+}
+
+void source::make_newest() {
+    std::vector<std::uint64_t> words(bits_.now().size());
+    digest_stamp stamp{
+        .seed = seed_, .generation = {.epoch = region_.epoch, .counter = 0}, .keys = 0};
     {
-        const std::scoped_lock lock{changing_};
-        newest_ = stamp.generation;
+        const held_region held{*this};
+        if (told_.published != told_.counter) {
+            publish_bits();  // news went beyond it
+        }
+        std::copy(bits_.published().begin(), bits_.published().end(), words.begin());
+        stamp.generation.counter = told_.counter;
+        stamp.keys = told_.published_keys;
     }
-    while (published_.size() > history_ + 1) {
+    const auto size = bits_.size();
+    const digest_shape shape{
+        .layout = digest_layout::standard, .bits = size.bits, .probes = size.probes};
+    published_.push_front({std::make_shared<digest>(shape, std::move(words), stamp), nullptr, {}});
+    while (published_.size() > region_.shape.history + std::size_t{1}) {
         published_.pop_back();
     }
 }
@@ -155,30 +251,41 @@ void source::publish_locked() {
 bool source::publish() {
     const std::scoped_lock publishing{publishing_};
     {
-        const std::scoped_lock lock{changing_};
-        if (bits_.changed() == 0 && !is_owed_) {
+        const held_region held{*this};
+        if (bits_.changed() != 0) {
+            publish_bits();
+        } else if (!published_.empty() &&
+                   published_.front().made->stamp().generation.counter == told_.published) {
             return false;
         }
     }
-    publish_locked();
+    make_newest();  // also what could not be made before, and what another process published
     return true;
 }
 
 wire_ptr source::serve(digest_generation held) {
-    const std::scoped_lock lock{publishing_};
-    auto& newest = published_.front();
-    if (held == stamp_.generation) {
+    const std::scoped_lock publishing{publishing_};
+    const auto newest_one = [this] {
+        const held_region locked{*this};
+        return digest_generation{.epoch = region_.epoch, .counter = told_.counter};
+    }();
+    if (held == newest_one) {
         return nullptr;
     }
+    if (published_.empty() || published_.front().made->stamp().generation != newest_one) {
+        make_newest();
+    }
+    auto& newest = published_.front();
+    const auto generation = newest.made->stamp().generation;
     if (!newest.whole) {
         newest.whole = shared(encode(*newest.made));
+    }
+    if (held.epoch != generation.epoch) {
+        return newest.whole;
     }
     const auto known = std::find_if(newest.deltas.begin(), newest.deltas.end(), [&](auto& one) {
         return one.first == held.counter;
     });
-    if (held.epoch != stamp_.generation.epoch) {
-        return newest.whole;
-    }
     if (known != newest.deltas.end()) {
         return known->second;
     }
@@ -197,27 +304,99 @@ wire_ptr source::serve(digest_generation held) {
     return answer;
 }
 
-std::optional<stamped_state> source::state() const {
-    const std::scoped_lock lock{changing_};
+bool source::is_told(const source_region::step& one) const noexcept {
+    return one.counter != 0 && told_.turned - one.turned <= region_.shape.news;
+}
+
+bool source::look_back(digest_generation held, turns& out) {
+    const held_region locked{*this};
+    const auto newest = steps_[(told_.steps - 1) % steps_.size()];
+    out.found = tidings::ask_whole;
+    if (held.epoch != region_.epoch) {
+        return true;
+    }
+    const auto from = std::find_if(
+        steps_.begin(), steps_.end(), [&](auto& one) { return one.counter == held.counter; });
+    if (from == steps_.end() || !is_told(*from)) {
+        return true;
+    }
+    out.from = *from;  // before it may be written over
+    const auto count = told_.turned - out.from.turned;
+    if (count > 2 * most_news_places(bits_.size().bits)) {
+        return true;  // some turn back again, but not half of them
+    }
+    if (out.places.capacity() < count) {
+        return false;
+    }
+    if (newest.turned != told_.turned) {
+        begin_generation();
+    } else if (out.from.counter == told_.counter) {
+        out.found = tidings::none;
+        return true;
+    }
+    out.found = tidings::told;
+    out.to = {told_.counter, told_.turned, told_.sum};
+    out.keys = keys_now();
+    out.places.clear();
+    for (auto at = out.from.turned; at != told_.turned; ++at) {
+        out.places.push_back(turned_[at % turned_.size()]);
+    }
+    return true;
+}
+
+source::tidings source::news(digest_generation held, std::vector<std::byte>& out) {
+    turns found;
+    // Places are turned while there is no lock; what is remembered of them bounds it.
+    std::uint64_t room = 1'024;
+    for (found.places.reserve(room); !look_back(held, found); found.places.reserve(room)) {
+        room = std::min(2 * room, std::max<std::uint64_t>(region_.shape.news, room));
+    }
+    if (found.found != tidings::told) {
+        return found.found;
+    }
+    keep_net(found.places);
+    const auto size = bits_.size();
+    const digest_shape shape{
+        .layout = digest_layout::standard, .bits = size.bits, .probes = size.probes};
+    const digest_stamp stamp{.seed = seed_,
+                             .generation = {.epoch = region_.epoch, .counter = found.to.counter},
+                             .keys = found.keys};
+    const auto wire = encode_news({.shape = shape,
+                                   .stamp = stamp,
+                                   .sum = found.to.sum,
+                                   .base_counter = found.from.counter,
+                                   .base_sum = found.from.sum},
+                                  {std::move(found.places), {}},
+                                  {},
+                                  {});
+    if (!wire) {
+        return tidings::ask_whole;
+    }
+    out = *wire;
+    return tidings::told;
+}
+
+std::optional<stamped_state> source::state() {
+    const held_region held{*this};
     if (const auto* const ring = std::get_if<stamped_bloom>(&places_)) {
-        return stamped_state{*ring, written_, room_found_};
+        return stamped_state{*ring, told_.written, told_.room_found};
     }
     return std::nullopt;
 }
 
-source::reading source::read() const {
-    const std::scoped_lock lock{changing_};
+source::reading source::read() {
+    const held_region held{*this};
     return std::visit(
         [&](const auto& each) {
             return reading{.size = each.size(),
                            .on = each.bits_on(),
                            .changed = bits_.changed(),
-                           .memory = each.bytes() + bits_.bytes(),
+                           .memory = region_.bytes,
                            .rate = each.false_positive_rate(),
-                           .published = newest_,
-                           .room = room_,
-                           .written = written_,
-                           .generations_begun = begun_};
+                           .published = {.epoch = region_.epoch, .counter = told_.counter},
+                           .room = told_.room,
+                           .written = told_.written,
+                           .generations_begun = told_.begun};
         },
         places_);
 }

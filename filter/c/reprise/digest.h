@@ -16,10 +16,13 @@
  *           nothing is allocated; the longest that it is held is for publish to copy the bits, and for a ring to sweep what is left of
  *           its oldest generation: a millisecond for a million keys. publish, serve, save and take (but of news) work through all bits
  *           (some ten milliseconds for a million keys), each but save one at a time: not for an event loop.
- * Fork      a child closes none of its parent's handles, and uses none: another thread may have held their locks.
- * Processes do not share a source, not even in memory that they share: what guards it is this process's own, and one that was
- *           killed in the middle of a key would leave places that no longer go with their sums, and a lock that nobody gives back. Of
- *           several processes one has the source, and the others tell it what came and left.
+ * Fork      a child closes none of its parent's handles, and uses none: another thread may have held their locks. It attaches
+ *           to the memory for one of its own.
+ * Processes share a source in memory that they all map (memory_take of the options): one opens it, the others attach, and each tells
+ *           it what came and left, publishes, and serves the same digests. One lock for all guards it. Where a process is killed that
+ *           holds it, the next one that comes counts anew what goes with the places (milliseconds for a million keys), publishes, and
+ *           goes on: what is missing is at most the key that was in hand. One that is stopped and holds it is waited for. All are of one
+ *           namespace of process ids, and of one run of the system: what outlived that is opened, not attached.
  * Errs      towards "holds it": `rate` of the keys that are not held; and what left since the last news. A key that is held
  *           is in each digest that was published after it came.
  * Errors    as in reprise/common.h. Nothing aborts, nothing throws through this face. Digests come from strangers: any bytes
@@ -64,21 +67,24 @@ typedef struct reprise_source_options {
     /* Where the memory of places and bits comes from, in one piece that open takes and reprise_source_memory has the size of:
      * `memory_take` returns `bytes` on a boundary of `alignment` (a power of two), or null; they need not be zero.
      * `memory_give` is called by close, and by an open that fails after all. Both or none; none: the system's heap. Neither must
-     * throw. Digests, and what else is small, come from the heap. Another process that maps this memory may neither read nor
-     * write it (Processes, above). Since 0.3 of the symbols; a shorter structure has none. */
+     * throw. Digests, and what else is small, come from the heap. It holds the seed: let nobody else map it.
+     * Since 0.3 of the symbols; a shorter structure has none. */
     void *(*memory_take)(void *context, size_t bytes, size_t alignment);
     void (*memory_give)(void *context, void *memory, size_t bytes);
     void *memory_context;
+    /* Places whose bits turned, which reprise_source_news can tell, 0 to 2^26: 8 bytes each, and 10 KiB. 0: it tells none. A key
+     * that comes or leaves turns a place for each probe, two at a rate of 0.01. Since 0.4 of the symbols; a shorter structure has none. */
+    uint64_t news;
 } reprise_source_options;
 #define REPRISE_SOURCE_OPTIONS_INIT \
-    { sizeof(reprise_source_options), REPRISE_COUNTING, 14, 1000000, 0.01, 0, 3, 0, NULL, NULL, NULL, NULL, NULL }
+    { sizeof(reprise_source_options), REPRISE_COUNTING, 14, 1000000, 0.01, 0, 3, 0, NULL, NULL, NULL, NULL, NULL, 0 }
 
 typedef struct reprise_source_figures {
     size_t size; /* in: what there is room for; what lies beyond the library's own is zeroed */
     uint64_t places;
     uint64_t places_on;
     uint64_t places_changed; /* that differ from those last published */
-    uint64_t memory;         /* bytes, of places and bits; digests beside that */
+    uint64_t memory;         /* bytes, of places, bits, and what news take; digests beside that */
     double rate;             /* of mistakes, now */
     uint64_t epoch;          /* of the newest digest; the first is that of the empty source, counter 1 */
     uint64_t counter;
@@ -97,6 +103,12 @@ uint64_t reprise_source_memory(const reprise_source_options *options);
  * REPRISE_BAD_ARGUMENT (also for memory that is not on its boundary), _BAD_SIZE, _BAD_OPTION, _NO_MEMORY, _FILE (the system has
  * no random bytes): *source is null then. */
 int reprise_source_open(const reprise_source_options *options, reprise_source **source, reprise_error *error);
+/* The source that another process has opened in this memory, at whatever address it is mapped here: `memory` is where
+ * memory_take's was, `bytes` what there is. Memory that outlived a reload is to be attached first, and opened where that is
+ * refused: open begins anew in it, and nobody else may be at it. Closing what was attached gives nothing back; digests that it
+ * served are its own, on the heap. REPRISE_REFUSED where no open source lies there, or one of another release, and which;
+ * REPRISE_BAD_ARGUMENT, _NO_MEMORY: *source is null then. save needs a path. Since 0.4. */
+int reprise_source_attach(void *memory, size_t bytes, reprise_source **source, reprise_error *error);
 void reprise_source_close(reprise_source *source);
 
 /* The key of a text, as every holder of the seed has it. Reprise's own caches take the URL's (proxy/peer/README.md). */
@@ -115,7 +127,8 @@ int reprise_source_set_room(reprise_source *source, uint64_t room);
 /* All is gone: the store was emptied. */
 void reprise_source_clear(reprise_source *source);
 
-/* Makes what is held now the newest digest, where anything changed; REPRISE_UNCHANGED else. REPRISE_NO_MEMORY. */
+/* Makes what is held now the newest digest, where anything changed, or takes that of another process; REPRISE_UNCHANGED else.
+ * REPRISE_NO_MEMORY. */
 int reprise_source_publish(reprise_source *source, reprise_error *error);
 
 /* Gives a reader who has the digest of this epoch and counter (0, 0: none) what makes it the newest: a delta, or the whole
@@ -127,6 +140,20 @@ int reprise_source_serve(reprise_source *source,
                          reprise_sink sink,
                          void *context,
                          reprise_error *error);
+
+/* Gives a reader who has the digest of this epoch and counter what changed since until now, as news (filter/DIGEST_FORMAT.md): that
+ * costs the places that turned, and not all bits, neither here nor there; so it may be asked far more often than publish is
+ * called, and needs none. What changed since the newest digest becomes one of its own by that, whose counter the reader has then; only
+ * news lead on from it, or a whole. REPRISE_UNCHANGED, and nothing is given, where nothing changed since.
+ * REPRISE_ASK_WHOLE where what changed is not remembered: another epoch, more places than the options' `news`, or than a
+ * sixteenth of all; more than 256 digests or pieces of news ago; or a whole would be shorter: publish and serve then.
+ * REPRISE_BAD_ARGUMENT (also for a source that was opened for no news), _STOPPED, _NO_MEMORY. Since 0.4. */
+int reprise_source_news(reprise_source *source,
+                        uint64_t epoch,
+                        uint64_t counter,
+                        reprise_sink sink,
+                        void *context,
+                        reprise_error *error);
 
 /* Writes the state to `path`, or where that is null to the option's, as reprise_admission_save does; the lock is held while the
  * places are copied. Save when the server ends, and now and then: what was written since is not named after a restart.
@@ -170,8 +197,10 @@ reprise_key reprise_siblings_key(const reprise_siblings *siblings, const void *t
  * REPRISE_REFUSED where the bytes can't be used, and why: then its digest is what it was. REPRISE_ASK_WHOLE for a delta or
  * news to another digest than that, and for news that are damaged, or lead to something else than they say: its digest is what it was;
  * ask it with epoch 0, counter 0. REPRISE_BAD_ARGUMENT, _NO_MEMORY.
+ * A blocked digest is refused as such: Reprise makes those of what was seen (/seen), not of what is held, and has a key's eight places in
+ * one line of its own, so that one look-up can't ask it along with 64 others. Nor do sources make any.
  * News are what Reprise's own caches send, some 0.2 seconds after something changed, to who asks with ?since=EPOCH-COUNTER&wait=SECONDS
- * (proxy/peer/README.md); sources here make none. They cost what they say and not all bits, for which a bit a place is kept beside
+ * (proxy/peer/README.md), and what reprise_source_news makes. They cost what they say and not all bits, for which a bit a place is kept beside
  * the digest from its first news on, until the next whole or delta, within most_bytes: refused where that leaves no room. */
 int reprise_siblings_take(reprise_siblings *siblings,
                           unsigned number,

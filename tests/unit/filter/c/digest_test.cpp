@@ -7,6 +7,7 @@
 #include "filter/place_sum.hpp"
 #include "tests/support/temp_dir.hpp"
 #include "tests/unit/filter/c/counted_memory.hpp"
+#include "tests/unit/filter/c/sources.hpp"
 
 #include <doctest/doctest.h>
 
@@ -28,126 +29,9 @@ namespace reprise::filter::c::test {
 
 namespace {
 
-constexpr std::array<unsigned char, 32> fleet_seed{1, 2, 3};
-
-struct source_closer {
-    void operator()(reprise_source* one) const { reprise_source_close(one); }
-};
-struct siblings_closer {
-    void operator()(reprise_siblings* one) const { reprise_siblings_close(one); }
-};
-struct reader_closer {
-    void operator()(reprise_siblings_reader* one) const { reprise_siblings_reader_close(one); }
-};
-using source_ptr = std::unique_ptr<reprise_source, source_closer>;
-using siblings_ptr = std::unique_ptr<reprise_siblings, siblings_closer>;
-using reader_ptr = std::unique_ptr<reprise_siblings_reader, reader_closer>;
-
-reprise_source_options counting_options() {
-    reprise_source_options options = REPRISE_SOURCE_OPTIONS_INIT;
-    options.seed = fleet_seed.data();
-    options.keys = 2'000;
-    return options;
-}
-
-reprise_source_options ring_options(std::uint64_t room) {
-    auto options = counting_options();
-    options.kind = REPRISE_STAMPED;
-    options.room = room;
-    return options;
-}
-
-source_ptr source_of(const reprise_source_options& options) {
-    reprise_source* made = nullptr;
-    reprise_error error = REPRISE_ERROR_INIT;
-    REQUIRE_MESSAGE(reprise_source_open(&options, &made, &error) == REPRISE_OK, error.text);
-    return source_ptr{made};
-}
-
-reprise_siblings_options siblings_options() {
-    reprise_siblings_options options = REPRISE_SIBLINGS_OPTIONS_INIT;
-    options.seed = fleet_seed.data();
-    return options;
-}
-
-siblings_ptr siblings_of(const reprise_siblings_options& options) {
-    reprise_siblings* made = nullptr;
-    reprise_error error = REPRISE_ERROR_INIT;
-    REQUIRE_MESSAGE(reprise_siblings_open(&options, &made, &error) == REPRISE_OK, error.text);
-    return siblings_ptr{made};
-}
-
-reader_ptr reader_of(const siblings_ptr& siblings) {
-    reprise_siblings_reader* made = nullptr;
-    REQUIRE(reprise_siblings_reader_open(siblings.get(), &made, nullptr) == REPRISE_OK);
-    return reader_ptr{made};
-}
-
-reprise_key key_of(const source_ptr& source, std::uint64_t i) {
-    const auto text = "http://host/" + std::to_string(i);
-    return reprise_source_key(source.get(), text.data(), text.size());
-}
-
-/// Keys [first, last) came, each with so many bytes.
-void came(const source_ptr& source, std::uint64_t first, std::uint64_t last, std::uint64_t bytes) {
-    for (auto i = first; i < last; ++i) {
-        reprise_source_came(source.get(), key_of(source, i), bytes);
-    }
-}
-
-/// What is sent to who holds this digest; empty where that is the newest.
-std::string served(const source_ptr& source, std::uint64_t epoch = 0, std::uint64_t counter = 0) {
-    std::string wire;
-    const auto append = [](void* context, const void* piece, std::size_t bytes) {
-        static_cast<std::string*>(context)->append(static_cast<const char*>(piece), bytes);
-        return 0;
-    };
-    const auto code = reprise_source_serve(source.get(), epoch, counter, append, &wire, nullptr);
-    CHECK(code == (wire.empty() ? REPRISE_UNCHANGED : REPRISE_OK));
-    return wire;
-}
-
-reprise_sibling read_of(const siblings_ptr& siblings, unsigned number) {
-    reprise_sibling read = REPRISE_SIBLING_INIT;
-    REQUIRE(reprise_siblings_read(siblings.get(), number, &read) == REPRISE_OK);
-    return read;
-}
-
-reprise_source_figures figures_of(const source_ptr& source) {
-    reprise_source_figures read = REPRISE_SOURCE_FIGURES_INIT;
-    REQUIRE(reprise_source_read(source.get(), &read) == REPRISE_OK);
-    return read;
-}
-
-int take(const siblings_ptr& siblings, unsigned number, const std::string& wire) {
-    return reprise_siblings_take(siblings.get(), number, wire.data(), wire.size(), nullptr);
-}
-
-/// One round: the sibling asks for what makes its digest the newest. How many bytes came.
-std::size_t follow(const siblings_ptr& siblings, unsigned number, const source_ptr& source) {
-    const auto held = read_of(siblings, number);
-    const auto wire = served(source, held.epoch, held.counter);
-    if (!wire.empty()) {
-        CHECK(take(siblings, number, wire) == REPRISE_OK);
-    }
-    return wire.size();
-}
-
 /// Bytes that are not zero.
 std::size_t count_on(std::span<const unsigned char> bytes) {
     return bytes.size() - static_cast<std::size_t>(std::count(bytes.begin(), bytes.end(), 0));
-}
-
-std::uint64_t count_named(const reader_ptr& reader,
-                          const source_ptr& source,
-                          unsigned number,
-                          std::uint64_t first,
-                          std::uint64_t last) {
-    std::uint64_t named = 0;
-    for (auto i = first; i < last; ++i) {
-        named += reprise_siblings_ask(reader.get(), key_of(source, i)) >> number & 1;
-    }
-    return named;
 }
 
 std::string text_of(const std::vector<std::byte>& wire) {
@@ -620,6 +504,11 @@ TEST_SUITE("filter/c/digest") {
         const std::array<unsigned char, 32> other{9};
         stranger.seed = other.data();
         refused(served(source_of(stranger)), "another secret");
+        // What was seen, as Reprise tells it.
+        const digest_stamp stamp{
+            .seed = identify(hash_seed{}), .generation = {.epoch = 1, .counter = 1}, .keys = 0};
+        refused(text_of(encode(digest::of(blocked_bloom{100}, stamp))),
+                "blocked, which what was seen");
         auto tight = siblings_options();
         tight.most_bytes = 100'000;
         const auto narrow = siblings_of(tight);
