@@ -140,8 +140,10 @@ void gate::give_back() {
     if (is_retired_) {
         return;
     }
+    std::vector<std::shared_ptr<gate>>
+        open;  // the last of one may be among them: its end locks again
     const std::scoped_lock hold{all().mutex};
-    const auto open = all().open();
+    open = all().open();
     const auto before = std::find_if(
         open.rbegin(), open.rend(), [this](const auto& one) { return one->name() == name_; });
     if (before != open.rend()) {
@@ -232,11 +234,15 @@ void gate::show_figures() noexcept {
 
 std::shared_ptr<gate> open_gate(const gate_options& given) {
     const auto wanted = judged(given);
-    const std::scoped_lock hold{all().mutex};
+    std::vector<std::shared_ptr<gate>> open;  // as above; and what follows is of these
     std::shared_ptr<gate> serves;
     std::shared_ptr<gate> same;
-    for (const auto& one : all().open()) {
+    std::shared_ptr<ledger> account;  // of any of the name: the one that serves may be at its end
+    const std::scoped_lock hold{all().mutex};
+    open = all().open();
+    for (const auto& one : open) {
         if (one->name() == given.name) {
+            account = one->account();
             serves = one->is_retired() ? serves : one;
             same = one->is_as(wanted, given.state) ? one : same;
         } else if (!given.state.empty() && one->state() == given.state) {
@@ -260,7 +266,7 @@ std::shared_ptr<gate> open_gate(const gate_options& given) {
     }
     try {
         auto made = std::make_shared<gate>(
-            given, wanted, serves ? serves->account() : std::make_shared<ledger>(given.name));
+            given, wanted, account ? account : std::make_shared<ledger>(given.name));
         all().gates.push_back(made);  // there is room: the gate's end would lock the mutex again
         return made;
     } catch (...) {
@@ -279,8 +285,10 @@ namespace {
 /// A child that is stopped, or whose varnishd is gone, ends by exit(), while its threads still serve; VCL is told nothing.
 [[gnu::destructor]] void save_at_the_end() noexcept {
     try {
+        std::vector<std::shared_ptr<gate>> open;
         const std::scoped_lock hold{all().mutex};
-        for (const auto& one : all().open()) {
+        open = all().open();
+        for (const auto& one : open) {
             one->save();
         }
     } catch (...) {  // what was saved last is what there is

@@ -107,6 +107,7 @@ private:
     std::thread thread_;
 };
 
+/// Threads: any, here and where the last of a gate is given up; Varnish's is the one that loads and discards VCLs.
 /// The gate of this name with these options, opened where there is none. One whose options are others gives its state over.
 /// @throws bad_option
 std::shared_ptr<gate> open_gate(const gate_options& given);

@@ -1,0 +1,249 @@
+// Eight threads of the server's, as many requests as they like, while the configuration is read anew, seconds pass, states are
+// saved and digests sent: what the plug-ins share is shared well. ThreadSanitizer's build is what this is for.
+
+#include "filter/plugins/trafficserver/neighbours.hpp"
+#include "filter/plugins/trafficserver/own_digest.hpp"
+#include "tests/support/temp_dir.hpp"
+#include "tests/unit/filter/plugins/trafficserver/threads/fake_server.hpp"
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <reprise/digest.h>
+#include <string>
+#include <thread>
+#include <vector>
+// This order: remap.h includes nothing of what it needs.
+// clang-format off
+#include <ts/ts.h>
+#include <ts/remap.h>
+// clang-format on
+
+namespace reprise::trafficserver::test {
+
+namespace {
+
+constexpr unsigned threads_at_once = 8;
+
+/// `work(which)` on each of the threads, and `beside()` on this one, again and again until they are done.
+template <class Work, class Beside>
+void at_once(Work&& work, Beside&& beside) {
+    std::atomic<unsigned> busy{threads_at_once};
+    std::vector<std::thread> all;
+    for (unsigned which = 0; which < threads_at_once; ++which) {
+        all.emplace_back([&, which] {
+            work(which);
+            --busy;
+        });
+    }
+    do {
+        beside();
+    } while (busy > 0);
+    for (auto& each : all) {
+        each.join();
+    }
+}
+
+std::int64_t ledger(const char* name, const char* what) {
+    return figure(std::string{"plugin.reprise_admission."} + name + "." + what);
+}
+
+/// A rule of remap.config; null where it is refused.
+void* rule_of(std::vector<std::string> words) {
+    words.insert(words.begin(), {"from", "to"});
+    std::vector<char*> pointers;
+    for (auto& each : words) {
+        pointers.push_back(each.data());
+    }
+    std::array<char, 300> error{};
+    void* made = nullptr;
+    const auto code = TSRemapNewInstance(static_cast<int>(pointers.size()),
+                                         pointers.data(),
+                                         &made,
+                                         error.data(),
+                                         static_cast<int>(error.size()));
+    CHECK_MESSAGE(code == TS_SUCCESS, error.data());
+    return made;
+}
+
+}  // namespace
+
+TEST_SUITE("trafficserver/threads") {
+    TEST_CASE(
+        "requests, hits, reloads, seconds and saves at once: each is counted, and none is lost") {
+        constexpr unsigned rounds = 400;
+        const tests::temp_dir folder;
+        const auto state = "state=" + folder.file("seen");
+        std::array<const char*, 4> words{
+            "reprise_admission.so", "objects=100k", "name=all", "refresh=1"};
+        TSPluginInit(static_cast<int>(words.size()), words.data());
+        threads_are_ready();
+        TSRemapPreConfigReload();
+        std::vector<void*> rules{
+            rule_of({"name=ruled", "objects=100k", state, "refresh=1", "save=1s"})};
+        TSRemapPostConfigReload(TSREMAP_CONFIG_RELOAD_SUCCESS_PLUGIN_USED);
+        std::atomic<void*> rule{rules.front()};
+        std::atomic<unsigned> stored_first{0}, refused_second{0};
+        const auto one = [&](unsigned which, unsigned round, bool by_rule, int found) {
+            fake_txn txn{.id = round * threads_at_once + which,
+                         .path = std::to_string(which) + '/' + std::to_string(round) +
+                                 (by_rule ? "/ruled" : "/all"),
+                         .found = found};
+            if (by_rule) {
+                TSRemapDoRemap(rule.load(), txn.as_txn(), nullptr);
+            }
+            txn.run();
+            return txn.is_refused;
+        };
+        at_once(
+            [&](unsigned which) {
+                for (unsigned round = 0; round < rounds; ++round) {
+                    const bool by_rule = round % 2 != 0;
+                    stored_first += one(which, round, by_rule, TS_CACHE_LOOKUP_MISS) ? 0 : 1;
+                    refused_second += one(which, round, by_rule, TS_CACHE_LOOKUP_MISS) ? 1 : 0;
+                    one(which, round, by_rule, TS_CACHE_LOOKUP_HIT_FRESH);
+                    one(threads_at_once,
+                        0,
+                        by_rule,
+                        TS_CACHE_LOOKUP_HIT_STALE);  // all of them the same
+                }
+            },
+            [&] {
+                second_passes();
+                TSRemapPreConfigReload();
+                // The server keeps the one before for as long as a transaction goes by it.
+                rules.push_back(rule_of({"name=ruled"}));
+                TSRemapPostConfigReload(TSREMAP_CONFIG_RELOAD_SUCCESS_PLUGIN_USED);
+                rule = rules.back();
+            });
+        CHECK(stored_first.load() < 5);  // strangers taken for known: one in a thousand at most
+        CHECK(refused_second.load() == 0);
+        server_ends();
+        second_passes();
+        constexpr std::int64_t each = threads_at_once * rounds / 2;
+        for (const auto* const name : {"all", "ruled"}) {
+            CAPTURE(name);
+            CHECK(ledger(name, "objects_not_stored") + ledger(name, "objects_admitted") ==
+                  2 * each);
+            CHECK(ledger(name, "objects_not_stored") > each - 5);
+            CHECK(ledger(name, "bytes_not_stored") == 1'000 * ledger(name, "objects_not_stored"));
+            CHECK(ledger(name, "first_sights") + ledger(name, "repeats") == 2 * each);
+        }
+        CHECK(ledger("ruled", "saves") > 0);
+        CHECK(ledger("ruled", "failed_saves") == 0);
+        for (auto* const done : rules) {
+            TSRemapDeleteInstance(done);
+        }
+    }
+
+    TEST_CASE("what is stored is told while the digest is published, saved and sent") {
+        const tests::temp_dir folder;
+        const std::array<unsigned char, 32> seed{7};
+        set_figure("proxy.process.cache.bytes_total", 64 << 20);
+        set_figure("proxy.process.cache.span.online", 1);
+        set_figure("proxy.process.cache.volume_0.bytes_total", 64 << 20);
+        fleet_options options;
+        options.state = folder.file("digest");
+        own_digest digest{options, seed.data()};
+        digest.tick();
+        std::atomic<std::uint64_t> sent{0};
+        std::int64_t wraps = 0;
+        at_once(
+            [&](unsigned which) {
+                for (std::uint64_t i = 0; i < 3'000; ++i) {
+                    digest.came({which * 10'000 + i, i * 0x9e37'79b9'7f4a'7c15U}, 10'000);
+                    digest.answered();
+                    if (i % 500 == which) {
+                        sent += digest.since(0, 0).body.size();
+                    }
+                }
+            },
+            [&] {
+                set_figure("proxy.process.cache.wrap_count", ++wraps / 100);
+                digest.tick();
+                digest.save();
+            });
+        digest.tick();
+        CHECK(sent.load() > 0);
+        CHECK(figure("plugin.reprise_siblings.own.objects") == 8 * 3'000);
+        CHECK(figure("plugin.reprise_siblings.own.answers") == 8 * 3'000);
+        CHECK(figure("plugin.reprise_siblings.own.failed_saves") == 0);
+        CHECK(figure("plugin.reprise_siblings.own.saves") > 0);
+    }
+
+    TEST_CASE("siblings are asked while their digests come, and some fail") {
+        const std::array<unsigned char, 32> seed{7};
+        reprise_source_options held = REPRISE_SOURCE_OPTIONS_INIT;
+        held.seed = seed.data();
+        held.keys = 1'000;
+        reprise_source* source = nullptr;
+        REQUIRE(reprise_source_open(&held, &source, nullptr) == REPRISE_OK);
+        const auto key_of = [](std::uint64_t i) {
+            return reprise_key{i * 0x9e37'79b9'7f4a'7c15U, i * 0xbf58'476d'1ce4'e5b9U};
+        };
+        for (std::uint64_t i = 1; i <= 1'000; ++i) {
+            reprise_source_came(source, key_of(i), 0);
+        }
+        fleet_options options;
+        for (const auto* const name : {"one", "two", "three"}) {
+            options.siblings.push_back({name, {}});
+        }
+        neighbours all{options, seed.data()};
+        std::atomic<std::uint64_t> asked{0};
+        std::uint64_t next = 1'000;
+        const auto send_all = [&] {
+            reprise_source_came(source, key_of(++next), 0);
+            (void)reprise_source_publish(source, nullptr);
+            for (unsigned number = 0; number < 3; ++number) {
+                std::string wire;
+                const auto append = [](void* to, const void* piece, std::size_t bytes) {
+                    static_cast<std::string*>(to)->append(static_cast<const char*>(piece), bytes);
+                    return 0;
+                };
+                reprise_sibling here = REPRISE_SIBLING_INIT;
+                (void)reprise_siblings_read(all.digests(), number, &here);
+                if (reprise_source_serve(
+                        source, here.epoch, here.counter, append, &wire, nullptr) == REPRISE_OK) {
+                    CHECK(reprise_siblings_take(
+                              all.digests(), number, wire.data(), wire.size(), nullptr) ==
+                          REPRISE_OK);
+                }
+                all.all()[number]->show();
+            }
+            if (next % 16 == 0) {
+                reprise_siblings_forget(all.digests(), 2);
+            }
+        };
+        send_all();
+        at_once(
+            [&](unsigned which) {
+                for (std::uint64_t i = 1; i <= 4'000; ++i) {
+                    const auto key = key_of(i % 1'000 + 1);
+                    if (auto* const whom = all.likely_holder(key)) {
+                        ++asked;
+                        whom->count(met::asked);
+                        if (i % 97 == which) {
+                            all.asked_in_vain(key);
+                        }
+                        i % 2 == 0 ? whom->worked() : whom->count(met::bytes, 100);
+                        if (which == 0 && whom->number == 1 && i % 1'000 == 0) {
+                            whom->failed();
+                        }
+                    }
+                }
+            },
+            send_all);
+        std::int64_t shown = 0;
+        for (const auto& each : all.all()) {
+            each->show();
+            shown += figure("plugin.reprise_siblings." + each->name + ".asked");
+        }
+        CHECK(asked.load() > 0);
+        CHECK(shown == static_cast<std::int64_t>(asked.load()));
+        reprise_source_close(source);
+    }
+}
+
+}  // namespace reprise::trafficserver::test
