@@ -1,6 +1,7 @@
 #include "filter/plugins/trafficserver/own_digest.hpp"
 
 #include "filter/plugins/trafficserver/follower.hpp"
+#include "filter/plugins/trafficserver/ring_bytes.hpp"
 #include "filter/plugins/trafficserver/server.hpp"
 
 #include <algorithm>
@@ -26,8 +27,6 @@ constexpr std::array<const char*, 10> own_names{"objects",
 constexpr std::uint64_t usual_object = 16 << 10;
 constexpr std::uint64_t least_objects = 10'000;
 constexpr std::uint32_t remembered_digests = 3;
-/// What the cache writes beside head and body: its document's header, and alignment.
-constexpr std::uint64_t beside = 600;
 
 std::int64_t server_figure(const char* name) noexcept {
     TSMgmtInt value = 0;
@@ -67,7 +66,7 @@ own_digest::own_digest(const fleet_options& options, const unsigned char* seed)
 }
 
 void own_digest::came(reprise_key key, std::uint64_t bytes) noexcept {
-    const auto taken = bytes + beside;
+    const auto taken = ring_bytes(bytes, sector_.load(std::memory_order_relaxed));
     objects_.fetch_add(1, std::memory_order_relaxed);
     written_.fetch_add(taken, std::memory_order_relaxed);
     if (auto* const source = source_.load(std::memory_order_acquire)) {
@@ -81,6 +80,11 @@ void own_digest::open() {
     if (room == 0) {
         return;  // the cache is not there yet
     }
+    sector_.store(sector_of((std::string{TSConfigDirGet()} + "/storage.config").c_str(),
+                            TSInstallDirGet(),
+                            static_cast<std::uint64_t>(std::max<std::int64_t>(
+                                0, server_figure("proxy.config.cache.force_sector_size")))),
+                  std::memory_order_relaxed);
     reprise_source_options wanted = REPRISE_SOURCE_OPTIONS_INIT;
     wanted.kind = REPRISE_STAMPED;
     wanted.room = room;
@@ -101,6 +105,13 @@ void own_digest::open() {
     }
     if (error.code != REPRISE_OK) {
         TSWarning("reprise_siblings: the digest begins empty: %s", error.text);
+    }
+    // What a state says that was kept before objects were counted by what they take is too little; with them counted so, a cache
+    // that keeps much less than its size has not been seen.
+    reprise_source_figures read = REPRISE_SOURCE_FIGURES_INIT;
+    (void)reprise_source_read(made, &read);
+    if (options_.room != 0 ? read.room != room : read.room < room / 10 * 9) {
+        (void)reprise_source_set_room(made, room);
     }
     next_save_ = std::time(nullptr) + options_.save.count();
     source_.store(made, std::memory_order_release);

@@ -20,7 +20,7 @@ class own_digest {
 public:
     own_digest(const fleet_options& options, const unsigned char* seed);
 
-    /// The cache has stored an object: so many bytes of head and body.
+    /// The cache has stored an object: so many bytes of head and body, which take some more of it (ring_bytes.hpp).
     void came(reprise_key key, std::uint64_t bytes) noexcept;
 
     /// Each second, on a thread that may wait: opened once the cache says its size; published; saved when due.
@@ -47,6 +47,7 @@ private:
     const unsigned char* seed_;
     std::atomic<reprise_source*> source_{nullptr};
     std::atomic<std::uint64_t> objects_{0}, written_{0};
+    std::atomic<std::uint64_t> sector_{512};
     std::atomic<std::uint64_t> answers_{0}, refusals_{0}, saves_{0}, failed_saves_{0};
     std::mutex saving_;
     bool save_failed_ = false;  // said once; under saving_

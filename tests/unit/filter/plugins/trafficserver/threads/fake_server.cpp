@@ -128,6 +128,12 @@ void TSNote(const char*, ...) {}
 void TSEmergency(const char*, ...) {
     std::abort();
 }
+const char* TSConfigDirGet() {
+    return "/nowhere";
+}
+const char* TSInstallDirGet() {
+    return "/nowhere";
+}
 const char* TSRuntimeDirGet() {
     return "/nowhere";
 }
