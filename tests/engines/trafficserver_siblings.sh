@@ -89,6 +89,10 @@ check "Reprise is asked for them" "20 200" "$(get_all "$proxy" one)"
 check "and had them from a Traffic Server" 20 "$(asked pages '\?one-')"
 
 check "20 others by way of Reprise" "20 200" "$(get_all "$proxy" two)"
+both_wait() {
+    [[ $(curl -s --max-time 5 "http://$admin/metrics" | sed -n 's/^reprise_digest_news_waiting //p') == 2 ]]
+}
+within 20 "both Traffic Servers keep a question open there, to be answered when there is news" both_wait
 within 20 "a has them in Reprise's digest" knows "$a" r 38
 check "a is asked for them" "20 200" "$(get_all "$a" two)"
 check "and had them from Reprise" 20 "$(asked pages '\?two-')"

@@ -31,6 +31,11 @@ using clock = std::chrono::steady_clock;
 constexpr milliseconds between{1'000};
 constexpr milliseconds longest_between{60'000};
 constexpr milliseconds exchange_time{20'000};
+/// For how long a question is left open beside that, to who tells news (proxy/peer/README.md): the answer comes when there are some. Others
+/// answer at once.
+constexpr std::chrono::seconds news_wait{25};
+/// Between two questions to who tells news, should it have no reason to wait.
+constexpr milliseconds between_news{100};
 /// What is held is used for so long after the last good answer.
 constexpr milliseconds stale_after{60'000};
 constexpr std::size_t most_head = 16 << 10;
@@ -89,7 +94,8 @@ struct http_reply {
     unsigned status = 0;  ///< 0: none, and `why`
     std::string body;
     std::string why;
-    std::string node{};   ///< who answers, where it says so
+    std::string node{};  ///< who answers, where it says so
+    bool tells_news = false;
     large_place place{};  ///< as long as the body is here
 };
 
@@ -111,7 +117,9 @@ bool wait_for(int handle, short what, clock::time_point until) {
 }
 
 http_reply failure(std::string why) {
-    return {.status = 0, .body = {}, .why = std::move(why), .node = {}, .place = {}};
+    http_reply none;
+    none.why = std::move(why);
+    return none;
 }
 
 bool send_all(int handle, std::string_view text, clock::time_point until) {
@@ -169,7 +177,7 @@ std::string_view field_in(std::string_view head, std::string_view name) {
 }
 
 http_reply fetch_once(const endpoint& with, const std::string& request) {
-    const auto until = clock::now() + exchange_time;
+    const auto until = clock::now() + exchange_time + news_wait;
     const socket_handle to{
         ::socket(with.address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
     if (to.get() < 0) {
@@ -206,6 +214,7 @@ http_reply fetch_once(const endpoint& with, const std::string& request) {
                    .body = came.substr(head_end + 4),
                    .why = {},
                    .node = std::string{field_in(head, "reprise-node")},
+                   .tells_news = !field_in(head, "reprise-news").empty(),
                    .place = {}};
     if (status == 304) {
         out.body.clear();
@@ -247,6 +256,8 @@ public:
 
     /// One question; for how long to wait then.
     milliseconds step() {
+        const auto asked_at = clock::now();
+        tells_news_ = false;
         const auto trouble = ask();
         if (has_ended()) {
             return between;
@@ -260,7 +271,8 @@ public:
             }
             failures_ = 0;
             good_at_ = now;
-            return between;
+            const auto took = std::chrono::duration_cast<milliseconds>(now - asked_at);
+            return tells_news_ ? std::max(between_news - took, milliseconds{0}) : between;
         }
         it_.whom.count(met::failed_digests);
         if (trouble != said_) {
@@ -288,8 +300,9 @@ private:
         (void)reprise_siblings_read(it_.all.digests(), it_.whom.number, &held);
         const bool has_one = held.counter != 0 && !whole_next_;
         const auto generation = generation_text(held.epoch, held.counter);
-        const std::string target = std::string{"/.well-known/reprise/digest"} +
-                                   (has_one ? "?since=" + generation : "");
+        const std::string target = "/.well-known/reprise/digest?" +
+                                   (has_one ? "since=" + generation + "&" : std::string{}) +
+                                   "wait=" + std::to_string(news_wait.count());
         std::string request = "GET " + target + " HTTP/1.1\r\nHost: " + it_.whom.authority +
                               "\r\nConnection: close\r\n";
         if (has_one) {
@@ -311,6 +324,8 @@ private:
                                    &error) != REPRISE_OK) {
                 return error.text;
             }
+        } else {  // a signature says it
+            request += "Reprise-Node: " + it_.node + "\r\n";
         }
         request += "\r\n";
         return judge(fetch_once(it_.whom.at, request), has_one);
@@ -327,6 +342,7 @@ private:
             return "it calls itself " + it_.node +
                    ", as this node does: it is this node, or one of the two needs another node=";
         }
+        tells_news_ = came.tells_news;
         if (came.status == 304) {
             return had_one ? "" : "status 304, and it was asked for the whole";
         }
@@ -357,6 +373,7 @@ private:
 
     followed it_;
     bool whole_next_ = false;
+    bool tells_news_ = false;  ///< who gave the last answer
     unsigned failures_ = 0;
     std::string said_;
     clock::time_point good_at_ = clock::now();
