@@ -9,7 +9,7 @@
 
 namespace reprise::trafficserver::test {
 
-TEST_SUITE("trafficserver/ring_bytes") {
+TEST_SUITE("filter/plugins/trafficserver/ring_bytes") {
     TEST_CASE("an object takes whole sectors") {
         CHECK(ring_bytes(0, 512) == 1024);  // 600 of its own
         CHECK(ring_bytes(424, 512) == 1024);

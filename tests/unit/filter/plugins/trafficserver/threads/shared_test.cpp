@@ -70,7 +70,7 @@ void* rule_of(std::vector<std::string> words) {
 
 }  // namespace
 
-TEST_SUITE("trafficserver/threads") {
+TEST_SUITE("filter/plugins/trafficserver/threads/shared") {
     TEST_CASE(
         "requests, hits, reloads, seconds and saves at once: each is counted, and none is lost") {
         constexpr unsigned rounds = 400;

@@ -73,7 +73,7 @@ reprise_key key_of(const gate& of, std::uint64_t i) {
 
 }  // namespace
 
-TEST_SUITE("varnish/threads") {
+TEST_SUITE("filter/plugins/varnish/threads/shared") {
     TEST_CASE("requests go on while VCLs come and go, and what was seen is known and saved") {
         constexpr std::uint64_t rounds = 3'000;
         const tests::temp_dir folder;
