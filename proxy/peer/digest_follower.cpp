@@ -1,5 +1,6 @@
 #include "proxy/peer/digest_follower.hpp"
 
+#include "proxy/peer/news_teller.hpp"
 #include "proxy/peer/publication.hpp"
 
 #include <algorithm>
@@ -314,7 +315,8 @@ void digest_follower::answered(const follow_answer& answer,
         const auto before = figures_.failed;
         judge(answer, now);
         if (figures_.failed == before) {
-            go_on(by_news, plan_.news / 2, now);
+            // Half of the least that it waits who is read by nobody else.
+            go_on(by_news, pace_for(plan_.news, 1) / 2, now);
         }
     }
 }

@@ -3,7 +3,7 @@
 // without a socket; digest_fetch.hpp carries out what it says.
 //
 // By news: each question says how long it may be left open (`wait`), and a sibling that tells news
-// (its answers say so) is asked again as soon as it has answered, but not more often than `news`
+// (its answers say so) is asked again as soon as it has answered, but not more often than a pace of `news`
 // allows. Its news turns bits of what is held, where they lie; what does not fit is answered by
 // asking for the whole. A sibling that does not know of `wait` answers at once, and is followed as
 // follows.

@@ -144,8 +144,12 @@ digest_source::digest_source(const source_plan& plan,
       now_{std::make_unique<filters>(plan.least_capacity, plan)},
       epoch_{random_()} {
     if (plan.news.count() > 0) {
-        auto by_name = [this](std::uint64_t name) { return key_of(name, secret_); };
-        teller_.emplace(plan.news, std::move(by_name), signals_.stir, signals_.told);
+        teller_.emplace(
+            news_plan{.every = plan.news,
+                      .key_of = [this](std::uint64_t name) { return key_of(name, secret_); },
+                      .stir = signals_.stir,
+                      .told = signals_.told,
+                      .readers = signals_.readers});
     }
 }
 

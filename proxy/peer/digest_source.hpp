@@ -78,6 +78,8 @@ struct source_signals {
     std::function<void()> stir = [] {};
     /// Called on the keeper's: there is something new on the shelf.
     std::function<void()> told = [] {};
+    /// How many wait for news now. The keeper's.
+    std::function<std::size_t()> readers = [] { return std::size_t{0}; };
 };
 
 /// What was said of one key. `until` is a packed time (key_table::pack_time).

@@ -1,12 +1,17 @@
 #pragma once
 // Closes the steps of a journal at their pace, and puts on the shelf what is asked for.
+//
+// What a pace bounds is messages: a step is one to each reader. So where few read, steps may be shorter:
+// as many messages as sixteen readers are told in `every`, and these few hear sooner.
 
 #include "filter/news_wire.hpp"
 #include "proxy/base/clock.hpp"
 #include "proxy/peer/change_journal.hpp"
 #include "proxy/peer/news_shelf.hpp"
 
+#include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -15,6 +20,31 @@
 #include <vector>
 
 namespace reprise::proxy::peer {
+
+/// How news is told; none where `every` is 0.
+struct news_plan {
+    std::chrono::milliseconds every{0};
+    filter::key_by_name key_of{};
+    std::function<void()> stir = [] {};  ///< as source_signals has them
+    std::function<void()> told = [] {};
+    std::function<std::size_t()> readers = [] { return std::size_t{0}; };
+};
+
+/// So many readers are told in `every` in any case.
+inline constexpr std::size_t readers_at_full_pace = 16;
+
+/// The least from one step's end to the next's: `every` by as many sixteenths as there are readers, all of
+/// it for more; and for none, to whom nothing is late.
+[[nodiscard]] constexpr std::chrono::milliseconds pace_for(std::chrono::milliseconds every,
+                                                           std::size_t readers) noexcept {
+    if (readers == 0 || readers >= readers_at_full_pace) {
+        return every;
+    }
+    constexpr std::chrono::milliseconds least{1};
+    const auto share = every * static_cast<std::int64_t>(readers) /
+                       static_cast<std::int64_t>(readers_at_full_pace);
+    return std::max(share, std::min(least, every));
+}
 
 struct teller_figures {
     std::uint64_t steps = 0;     ///< generations told of as news
@@ -28,15 +58,13 @@ struct teller_figures {
 ///           generation, or a message that was wished for.
 class news_teller {
 public:
-    /// @param news  from a step's first change to its end, at most; and the least from end to end
-    news_teller(std::chrono::milliseconds news,
-                filter::key_by_name key_of,
-                std::function<void()> stir,
-                std::function<void()> told)
-        : news_{news},
-          key_of_{std::move(key_of)},
-          told_{std::move(told)},
-          shelf_{std::move(stir)} {}
+    /// @param plan  its `every`: from a step's first change to its end, at most
+    explicit news_teller(news_plan plan)
+        : every_{plan.every},
+          key_of_{std::move(plan.key_of)},
+          told_{std::move(plan.told)},
+          readers_{std::move(plan.readers)},
+          shelf_{std::move(plan.stir)} {}
 
     [[nodiscard]] news_shelf& shelf() noexcept { return shelf_; }
     [[nodiscard]] const news_shelf& shelf() const noexcept { return shelf_; }
@@ -52,8 +80,11 @@ public:
     [[nodiscard]] bool is_due(const change_journal& journal, steady_time now) const noexcept {
         return journal.is_open() && now >= next();
     }
-    /// Before that nothing new is told.
-    [[nodiscard]] steady_time next() const noexcept { return last_ + news_; }
+    /// Before that nothing new is told. Those who were told of the last step count, since they may be on
+    /// their way to ask again.
+    [[nodiscard]] steady_time next() const noexcept {
+        return last_ + pace_for(every_, std::max(told_to_, readers_()));
+    }
     /// A step was closed, in whatever way.
     void stepped(steady_time now) noexcept;
 
@@ -69,11 +100,13 @@ public:
     [[nodiscard]] teller_figures figures(const change_journal& journal) const noexcept;
 
 private:
-    std::chrono::milliseconds news_;
+    std::chrono::milliseconds every_;
     filter::key_by_name key_of_;
     std::function<void()> told_;
+    std::function<std::size_t()> readers_;
     news_shelf shelf_;
     steady_time last_{};
+    std::size_t told_to_ = 0;  // who waited when it was closed
     std::optional<steady_time> plain_at_;
     std::vector<std::uint64_t> bases_;
     bool awaited_ = false;  // somebody who knows the newest waits for more

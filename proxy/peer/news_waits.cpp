@@ -1,5 +1,7 @@
 #include "proxy/peer/news_waits.hpp"
 
+#include "proxy/base/relaxed.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -8,6 +10,9 @@ namespace reprise::proxy::peer {
 news_waits::wait::~wait() {
     if (of_ != nullptr) {
         const std::scoped_lock lock{of_->guard_};
+        if (!at_->ended) {
+            of_->count_of(*at_).fetch_sub(1, relaxed);
+        }
         of_->waiters_.erase(at_);
     }
 }
@@ -18,7 +23,10 @@ bool news_waits::wait::has_ended() const {
 }
 
 void news_waits::end(waiter& one) {
-    one.ended = true;
+    if (!one.ended) {
+        one.ended = true;
+        count_of(one).fetch_sub(1, relaxed);
+    }
     one.signal.notify();
 }
 
@@ -49,6 +57,9 @@ news_waits::wait news_waits::enter(waited_for what,
         if (is_asked_anew || (same_address && of_address >= most_of_address) || all >= most) {
             end(*at);
         }
+    }
+    if (!its.ended) {
+        count_of(its).fetch_add(1, relaxed);
     }
     waiters_.splice(waiters_.end(), made);
     return {*this, std::prev(waiters_.end())};

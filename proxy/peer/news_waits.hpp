@@ -9,6 +9,8 @@
 #include "filter/digest.hpp"
 #include "proxy/net/wakeup.hpp"
 
+#include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <list>
@@ -19,6 +21,7 @@
 namespace reprise::proxy::peer {
 
 enum class waited_for : std::uint8_t { digest, seen, members };
+inline constexpr std::size_t waited_for_count = 3;
 
 /// Threads   any. Outlives its waits.
 class news_waits {
@@ -64,12 +67,20 @@ public:
     void end_all(bool for_good);
 
     [[nodiscard]] std::size_t waiting() const;
+    /// Who waits for this and was not ended. No lock.
+    [[nodiscard]] std::size_t waiting(waited_for what) const noexcept {
+        return of_[static_cast<std::size_t>(what)].load(std::memory_order_relaxed);
+    }
 
 private:
     void end(waiter& one);
+    [[nodiscard]] std::atomic<std::size_t>& count_of(const waiter& one) noexcept {
+        return of_[static_cast<std::size_t>(one.what)];
+    }
 
     mutable std::mutex guard_;
-    std::list<waiter> waiters_;  // the oldest first
+    std::list<waiter> waiters_;                                    // the oldest first
+    std::array<std::atomic<std::size_t>, waited_for_count> of_{};  // written under the guard
     bool over_ = false;
 };
 

@@ -122,12 +122,14 @@ peering::peering(const config::options& options, std::string node, wall_time now
             .every = seen_news_pace * news_,
             .key_of = [this](std::uint64_t name) { return peer::key_of(name, secret_); },
             .stir = std::move(signals.stir),
-            .told = std::move(signals.told)};
+            .told = std::move(signals.told),
+            .readers = std::move(signals.readers)};
         seen_source_ = std::make_unique<peer::seen_source>(
             secret_.id(), publish_after_, std::move(take), random_word, std::move(news));
     }
     if (!guests_.empty()) {
         auto signals = signals_for(peer::waited_for::members);
+        // At `news` whoever follows: it is for sites, and the way there is what it spares.
         news_plan news{.every = news_,
                        .key_of = [this](std::uint64_t name) { return peer::key_of(name, secret_); },
                        .stir = std::move(signals.stir),
@@ -268,32 +270,55 @@ void peering::keep() {
     while (!stopping_) {
         lock.unlock();
         tick();
-        auto until = std::min(steady_now() + keeping, source_.due_at());
-        auto from = source_.next_news();
-        const auto look_at = [&](const auto& other) {
-            if (other) {
-                until = std::min(until, other->due_at());
-                from = std::max(from, other->next_news());
-            }
+        auto until = steady_now() + keeping;
+        std::array<steady_time, waited_for_count> from{};
+        const auto look_at = [&](waited_for what, const auto& of) {
+            until = std::min(until, of.due_at());
+            from[static_cast<std::size_t>(what)] = of.next_news();
         };
-        look_at(seen_source_);
-        look_at(members_);
+        look_at(waited_for::digest, source_);
+        if (seen_source_) {
+            look_at(waited_for::seen, *seen_source_);
+        }
+        if (members_) {
+            look_at(waited_for::members, *members_);
+        }
         lock.lock();
-        // Whatever comes before that is not told before that: nobody needs to wake this thread.
-        wake_.wait_until(
-            lock, std::clamp(from, steady_time{}, until), [this] { return stopping_; });
-        dozes_ = true;
-        wake_.wait_until(lock, until, [this] { return stopping_ || stirred_; });
-        dozes_ = stirred_ = false;
+        doze(lock, from, until);
     }
 }
 
+// What comes to a source before it may tell again is not told before that: nobody needs to wake this
+// thread for it, which looks then whether something has come.
+void peering::doze(std::unique_lock<std::mutex>& lock,
+                   const std::array<steady_time, waited_for_count>& from,
+                   steady_time until) {
+    while (!stopping_ && steady_now() < until) {
+        const auto now = steady_now();
+        auto to = until;
+        for (std::size_t i = 0; i < from.size(); ++i) {
+            wakes_[i] = from[i] <= now;
+            if (wakes_[i] && stirred_[i]) {
+                to = now;
+            } else if (!wakes_[i]) {
+                to = std::min(to, from[i]);
+            }
+        }
+        if (to <= now) {
+            break;
+        }
+        wake_.wait_until(lock, to);
+    }
+    wakes_ = stirred_ = {};
+}
+
 // Maybe under the store's locks: at most once for each tick, and nobody holds the guard for long.
-void peering::stir() {
-    const bool wakes = [this] {
+void peering::stir(waited_for what) {
+    const auto of = static_cast<std::size_t>(what);
+    const bool wakes = [this, of] {
         const std::scoped_lock lock{guard_};
-        stirred_ = true;
-        return dozes_;
+        stirred_[of] = true;
+        return wakes_[of];
     }();
     if (wakes) {
         wake_.notify_one();
@@ -301,8 +326,9 @@ void peering::stir() {
 }
 
 peer::source_signals peering::signals_for(peer::waited_for what) {
-    return {.stir = [this] { stir(); },
-            .told = [this, what] { waits_.wake_behind(what, news_of(what)->newest()); }};
+    return {.stir = [this, what] { stir(what); },
+            .told = [this, what] { waits_.wake_behind(what, news_of(what)->newest()); },
+            .readers = [this, what] { return waits_.waiting(what); }};
 }
 
 news_shelf* peering::news_of(peer::waited_for what) {

@@ -175,7 +175,10 @@ private:
     void count_answer(const resource_answer& answer) noexcept;
     void keep();
     void tick();
-    void stir();
+    void doze(std::unique_lock<std::mutex>& lock,
+              const std::array<steady_time, waited_for_count>& from,
+              steady_time until);
+    void stir(waited_for what);
     [[nodiscard]] peer::source_signals signals_for(peer::waited_for what);
     /// Null: there is none, or it is told by no news.
     [[nodiscard]] news_shelf* news_of(peer::waited_for what);
@@ -191,10 +194,11 @@ private:
     const std::chrono::milliseconds news_;
     const unsigned site_nodes_;
     // What the sources signal to, and so before them.
-    std::mutex guard_;  // guards stopping_, stirred_, dozes_
+    std::mutex guard_;  // guards what follows
     std::condition_variable wake_;
-    bool stopping_ = false, stirred_ = false;
-    bool dozes_ = false;  // the keeper waits for being stirred
+    bool stopping_ = false;
+    std::array<bool, waited_for_count> stirred_{};
+    std::array<bool, waited_for_count> wakes_{};  // the keeper dozes, and would tell of it at once
     peer::news_waits waits_;
     peer::digest_source source_;
     std::unique_ptr<cache::resizable_admission> seen_;  // null: not shared

@@ -26,8 +26,7 @@ told_bits::told_bits(filter::seed_id seed, std::function<std::uint64_t()> random
       random_{std::move(random)},
       epoch_{random_()} {
     if (news.every.count() > 0) {
-        teller_.emplace(
-            news.every, std::move(news.key_of), std::move(news.stir), std::move(news.told));
+        teller_.emplace(std::move(news));
     }
 }
 

@@ -21,14 +21,6 @@
 
 namespace reprise::proxy::peer {
 
-/// How news is told; none where `every` is 0.
-struct news_plan {
-    std::chrono::milliseconds every{0};
-    filter::key_by_name key_of{};
-    std::function<void()> stir = [] {};  ///< as source_signals has them
-    std::function<void()> told = [] {};
-};
-
 /// Memory    the bits, an eighth of them for the journal, and what is published.
 /// Threads   one, the keeper's; what news() and digests() have: any.
 class told_bits {

@@ -105,7 +105,10 @@ exchange::exchange(const exchange_plan& plan,
             news_plan{.every = plan_.members_news, .key_of = follow.key_of}));
     }
     for (node_number node = 0; node < nodes; ++node) {
-        sources_.push_back(std::make_unique<digest_source>(plan_.source, secret, draw));
+        source_signals signals;
+        signals.readers = [many = readers(node)] { return many; };
+        sources_.push_back(
+            std::make_unique<digest_source>(plan_.source, secret, draw, std::move(signals)));
         sources_.back()->loaded();
         tick(node);
         if (plan_.seen) {
@@ -146,6 +149,14 @@ std::uint64_t exchange::readers(node_number of_view, digest_number of) const noe
     const auto views = static_cast<node_number>(views_.size());
     const auto in_view = nodes_ / views + (of_view < nodes_ % views ? 1 : 0);
     return in_view - (of % views == of_view ? 1 : 0);
+}
+
+std::uint64_t exchange::readers(digest_number of) const noexcept {
+    std::uint64_t all = 0;
+    for (node_number view = 0; view < views_.size(); ++view) {
+        all += readers(view, of);
+    }
+    return all;
 }
 
 const publication& exchange::published_of(digest_number digest) const {

@@ -111,6 +111,8 @@ private:
     [[nodiscard]] view& view_of(node_number node) { return *views_[node % views_.size()]; }
     /// How many nodes of a view read that digest.
     [[nodiscard]] std::uint64_t readers(node_number of_view, digest_number of) const noexcept;
+    /// And of all views.
+    [[nodiscard]] std::uint64_t readers(digest_number of) const noexcept;
     [[nodiscard]] const proxy::peer::publication& published_of(digest_number digest) const;
     [[nodiscard]] proxy::peer::news_shelf* news_of(digest_number digest);
     [[nodiscard]] proxy::steady_time due_at(digest_number digest) const;

@@ -233,9 +233,9 @@ TEST_CASE(
     plan.exchange.source.publish_after = 10s;
     fleet all{plan};
     all.ask(asked(1, 1), 0);
-    all.ask(asked(1, 1), 1, 100ms);  // told at once
-    all.ask(asked(2, 1), 0, 200ms);
-    all.ask(asked(2, 1), 2, 250ms);  // not told yet: node 0's last step was less than 200 ms ago
+    all.ask(asked(2, 1), 0, 10ms);
+    all.ask(asked(1, 1), 1, 15ms);  // told at once
+    all.ask(asked(2, 1), 2, 20ms);  // not yet: to two readers a step is told every 25 ms
     all.ask(asked(2, 1), 1, 450ms);
     auto counted = all.figures();
     CHECK(counted.sibling_hits == 2);

@@ -157,10 +157,10 @@ TEST_SUITE("peer/news_follower") {
         CHECK(f.next() == start + 21s);
         (void)f.ask(start + 30s);
         f.answered(told(news(1000, 5, 1010, 6)), "a", start + 30s);
-        CHECK(f.next() == start + 30s + 100ms);
+        CHECK(f.next() == start + 30s + 6ms);
         (void)f.ask(start + 31s);
         f.answered(told(whole(1020, 7)), "a", start + 31s);
-        CHECK(f.next() == start + 31s + 100ms);
+        CHECK(f.next() == start + 31s + 6ms);
     }
 
     TEST_CASE("a delta from where news led is taken, and news goes on from it") {

@@ -38,7 +38,9 @@ struct world {
         : source{with,
                  secret,
                  [this] { return ++drawn; },
-                 {.stir = [this] { ++stirred; }, .told = [this] { ++told; }}} {}
+                 {.stir = [this] { ++stirred; },
+                  .told = [this] { ++told; },
+                  .readers = [this] { return waiting; }}} {}
 
     void hold(std::uint64_t i, std::chrono::seconds fresh = 1h) {
         source.held(holder::memory, nth_key(1, i), url_of(i), wall() + fresh, wall());
@@ -57,6 +59,7 @@ struct world {
 
     std::uint64_t drawn = 100;
     unsigned stirred = 0, told = 0;
+    std::size_t waiting = 0;  // for news
     std::chrono::milliseconds passed{0};
     fleet_secret secret = fleet_secret::none();
     digest_source source;
@@ -157,6 +160,37 @@ TEST_SUITE("peer/news_source") {
         CHECK_FALSE(r.lists(1));
         CHECK(r.wholes == 1);
         CHECK(r.news == 3);
+    }
+
+    TEST_CASE("where few follow they are told sooner, and as many messages are sent") {
+        CHECK(pace_for(200ms, 0) == 200ms);
+        CHECK(pace_for(200ms, 1) == 12ms);
+        CHECK(pace_for(200ms, 7) == 87ms);
+        CHECK(pace_for(200ms, 16) == 200ms);
+        CHECK(pace_for(200ms, 1000) == 200ms);
+        CHECK(pace_for(1ms, 1) == 1ms);
+        CHECK(pace_for(0ms, 1) == 0ms);
+        world w;
+        auto r = quiet_reader(w);
+        w.waiting = 4;
+        w.hold(1);
+        w.pass(0ms);
+        const auto first = w.shelf().newest();
+        CHECK(w.source.next_news() == zero + w.passed + 50ms);
+        // Those who were told are on their way to ask again, and count.
+        w.waiting = 0;
+        w.hold(2);
+        w.pass(49ms);
+        CHECK(w.shelf().newest() == first);
+        w.waiting = 3;
+        w.pass(1ms);
+        CHECK(w.shelf().newest().counter == first.counter + 1);
+        CHECK(w.source.next_news() == zero + w.passed + 37ms);
+        // More that wait, of those who came since, make it longer at once.
+        w.waiting = 8;
+        CHECK(w.source.next_news() == zero + w.passed + 100ms);
+        r.catch_up();
+        CHECK(r.lists(2));
     }
 
     TEST_CASE("what a fetch brings is told before it is stored, and once") {

@@ -49,8 +49,17 @@ TEST_SUITE("peer/news_waits") {
         CHECK(whole.is_woken());
         CHECK_FALSE(seen.is_woken());
         CHECK(w.waits.waiting() == 4);
+        CHECK(w.waits.waiting(waited_for::digest) == 3);
+        CHECK(w.waits.waiting(waited_for::seen) == 1);
+        w.enter("a", "2");  // in the place of one
+        CHECK(w.waits.waiting() == 5);
+        CHECK(w.waits.waiting(waited_for::digest) == 3);
         w.all.clear();
         CHECK(w.waits.waiting() == 0);
+        CHECK(w.waits.waiting(waited_for::digest) == 0);
+        w.waits.end_all(true);
+        w.enter("a", "1");
+        CHECK(w.waits.waiting(waited_for::digest) == 0);
     }
 
     TEST_CASE("an asker's newer question ends his older one, for the same alone") {
