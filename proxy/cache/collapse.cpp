@@ -84,8 +84,12 @@ void collapse_table::promise_stored(const filter::key_hash& key,
     auto& home = stripes_[key.high % stripe_count];
     const std::lock_guard lock{home.guard};
     const auto it = home.listed.find(key);
-    if (it != home.listed.end() && it->second.under_way == under_way && !it->second.said &&
-        under_way->may_serve_siblings()) {
+    if (it == home.listed.end() || it->second.under_way != under_way) {
+        return;
+    }
+    if (!under_way->may_serve_siblings()) {
+        it->second.said = {};
+    } else if (!it->second.said) {
         it->second.said = promise{*told_, key, it->second.url, until};
     }
 }

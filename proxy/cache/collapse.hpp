@@ -46,8 +46,11 @@ public:
                                                           std::string_view url,
                                                           const net::wakeup::signal& sleeper);
 
-    /// The fetch is being stored, and fresh until then: siblings hear it, if it is the one listed
-    /// under its key and they may join it (fetch::may_serve_siblings). O(url), no allocation but the
+    /// Somebody is told what is under way.
+    [[nodiscard]] bool tells() const noexcept { return told_ != nullptr; }
+    /// The fetch is being stored, or probably will be, and fresh until then: siblings hear it, if it is the
+    /// one listed under its key and they may join it (fetch::may_serve_siblings). Where they may not,
+    /// what was said of it before is taken back. O(url), no allocation but the
     /// listener's; nothing, not even a lock, where nobody is told.
     void promise_stored(const filter::key_hash& key,
                         const std::shared_ptr<fetch>& under_way,

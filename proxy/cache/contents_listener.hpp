@@ -16,7 +16,7 @@ namespace reprise::proxy::cache {
 enum class tier_name : std::uint8_t {
     memory,
     disk,
-    under_way,  ///< none yet: a fetch brings it that will be stored, and that a sibling may join
+    under_way,  ///< none yet: a fetch brings it that will be stored, or probably, and that a sibling may join
 };
 
 /// Threads   called on any thread, under the locks of the tier that speaks: it may push to a queue

@@ -411,6 +411,11 @@ std::unique_ptr<fetch_reader> fetch::join(const std::shared_ptr<fetch>& source,
     return reader;
 }
 
+void fetch::producer_expects_to_keep() {
+    const std::lock_guard lock{guard_};
+    expected_ = true;
+}
+
 bool fetch::serves_others() const {
     const std::lock_guard lock{guard_};
     return !holds_up() || !head_->length;
@@ -418,6 +423,9 @@ bool fetch::serves_others() const {
 
 bool fetch::may_serve_siblings() const {
     const std::lock_guard lock{guard_};
+    if (phase_ == phase::waiting) {
+        return expected_ && !abandoned_;
+    }
     return phase_ == phase::streaming && head_ && base_ == 0 && !head_->fed_by_sibling &&
            (whole_ || outside_);
 }

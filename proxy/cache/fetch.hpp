@@ -131,6 +131,9 @@ public:
     /// or a response of which its clients need the head alone. It is given up when its head is
     /// known and nothing of it is to be kept.
     void producer_unattended();
+    /// The origin is about to be asked, and what it brings will probably be stored: until its head is
+    /// there siblings may join. The fetch asks no sibling from now on.
+    void producer_expects_to_keep();
     /// A 1xx head, whole, to be passed on.
     void producer_interim(std::string head);
     /// Publishes the head. Returns how many readers wait for it now: each is a sight; later ones
@@ -194,7 +197,8 @@ public:
     /// False when the head is known and readers beside the first had better fetch for themselves.
     [[nodiscard]] bool serves_others() const;
     /// Its head is known and is fed by no sibling, and the body is being kept, for the store or
-    /// beside it: what a sibling may be told is here, though it is on its way.
+    /// beside it; or it will probably be (producer_expects_to_keep), and its head is not there yet: what
+    /// a sibling may be told is here, though it is on its way.
     [[nodiscard]] bool may_serve_siblings() const;
 
 private:
@@ -229,6 +233,7 @@ private:
     std::optional<std::uint64_t> outside_;  // being stored elsewhere, up to this offset so far
     std::atomic<bool> abandoned_{false};    // written with guard_ held
     bool unattended_ = false;
+    bool expected_ = false;  // to be kept
     std::size_t sights_ = 0;
     bool pausing_ = false;
     std::string trailers_;

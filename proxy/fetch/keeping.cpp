@@ -16,7 +16,9 @@ namespace reprise::proxy::fetch {
 namespace {
 
 constexpr std::chrono::seconds uncacheable_for{120};
-constexpr std::chrono::seconds too_large_for{3600};   // nobody is served otherwise for it
+constexpr std::chrono::seconds too_large_for{3600};  // nobody is served otherwise for it
+constexpr std::chrono::hours expected_to_last{1};    // as far as is said before it is known
+constexpr std::chrono::seconds worth_expecting{10};
 constexpr std::uint64_t room_for_a_read = 16u << 10;  // of a body of unknown length, at a time
 constexpr std::uint64_t room_ahead = 64u << 10;  // of the bytes that have come; one read is no more
 
@@ -238,11 +240,46 @@ void keeping::is_known_to(cache::head_ptr head, std::size_t readers) {
     }
 }
 
-void keeping::promise() {
-    if (order_.listed && storable_) {
-        w_.common.fetches.promise_stored(
-            order_.key, order_.into, cache::useful_until(head_->freshness, head_->directives));
+// What asks siblings, or may yet, is not told of: a sibling that it asked could wait for it. Nor what may
+// be answered for its client alone.
+void keeping::expect() {
+    const auto& o = order_;
+    const auto* whole = o.as<wanted::whole>();
+    auto& common = w_.common;
+    if (expected_ || whole == nullptr || whole->behind || !o.listed || !o.may_ask_siblings ||
+        o.exempt || o.own_range || o.own_conditions || !common.fetches.tells() ||
+        !common.kept_lately.expects(o.url) ||
+        common.uncacheable.was_too_large(o.key, steady_now())) {
+        return;
     }
+    const admission_question asked{o.key, o.url, o.admission, o.may_use_peers};
+    if (!rule_on(w_, asked, o.pending_sights).admitted) {
+        return;
+    }
+    expected_ = true;
+    into_.producer_expects_to_keep();
+    common.fetches.promise_stored(o.key, o.into, wall_now() + expected_to_last);
+}
+
+void keeping::promise(bool is_all_here) {
+    const auto until = cache::useful_until(head_->freshness, head_->directives);
+    note_kept(until);
+    if (order_.listed && storable_ && (expected_ || !is_all_here)) {
+        w_.common.fetches.promise_stored(order_.key, order_.into, until);
+    } else if (expected_) {
+        w_.common.fetches.take_back(order_.key, order_.into);
+    }
+}
+
+// What the next of its directory will probably be. That admission waits says nothing of it.
+void keeping::note_kept(wall_time until) {
+    if (!w_.common.fetches.tells() || !order_.listed || order_.as<wanted::whole>() == nullptr ||
+        whom_ != word_of::origin || refused_) {
+        return;
+    }
+    const bool kept = storable_ && into_.may_serve_siblings() &&
+                      until > wall_now() + worth_expecting;
+    w_.common.kept_lately.note(order_.url, kept);
 }
 
 // What is admitted goes to memory, or to disk alone where memory does not take it. It is said to be

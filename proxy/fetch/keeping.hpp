@@ -2,8 +2,9 @@
 // What becomes of a response in the store: nothing, probation, memory, the disk, or a part of what
 // is there. It is judged when its head is known, and kept as its body comes.
 //
+//     expect()    siblings are told of what will probably be stored, before it is asked for
 //     judge()     storable? (RFC 9111 3) admitted? where? and what readers are told of it
-//     promise()   siblings are told of it, where they may join it
+//     promise()   siblings are told of it, where they may join it, or what was told is taken back
 //     keep_up()   after each piece of the body
 //     finish()    the body is whole
 //
@@ -45,13 +46,17 @@ public:
     void begin() { begun_at_ = w_.common.store.mark(order_.key); }
     [[nodiscard]] const cache::invalidation_mark& begun_at() const noexcept { return begun_at_; }
 
+    /// The origin itself is about to be asked, and no sibling meanwhile or after: siblings hear of it, if
+    /// all that is known before the head says that it will be stored (kept_lately, and admission).
+    void expect();
     /// Says in `head` what becomes of it. An origin's or a parent's is `origin`.
     void judge(cache::fetched_head& head, const received& came, word_of whom);
     /// The head is known to so many readers: those that joined since judge() are sights too.
     void is_known_to(cache::head_ptr head, std::size_t readers);
     /// Siblings hear of what is being stored; for as long as that holds, and the fetch is listed in
-    /// the collapse table. @pre is_known_to() was called
-    void promise();
+    /// the collapse table. What was expected, and is not, is taken back. `is_all_here`: it came whole with
+    /// its head, and will be stored before a sibling could hear. @pre is_known_to() was called
+    void promise(bool is_all_here);
     /// A piece of the body has come.
     void keep_up();
     /// It is written to disk as it comes, and the disk takes it more slowly: more of it had better
@@ -96,6 +101,7 @@ private:
     void describe(cache::response_draft& stored) const;
     [[nodiscard]] bool waits() const { return probation_ != 0 && !into_.was_admitted(); }
     void count_stored(std::uint64_t bytes);
+    void note_kept(wall_time until);
 
     thread::worker& w_;
     const fetch_order& order_;
@@ -118,6 +124,7 @@ private:
     std::optional<cache::part_place> place_;  // of a 206 that may be stored as a part
     cache::stored_ptr joins_;                 // what is stored of the same representation
     std::uint64_t held_already_ = 0;          // bytes of it
+    bool expected_ = false;                   // siblings were told of it before its head came
     bool is_passed_ = false;                  // siblings were told that they may join it no more
     bool begins_none_ = false;                // its head may lack fields
 };

@@ -34,7 +34,7 @@ public:
           order_{std::move(order)},
           into_{*order_->into},
           at_{w, order_},
-          sources_{w, *order_, at_},
+          sources_{w, *order_, at_, keeping_},
           keeping_{w, *order_, into_} {}
     ~producer() { into_.producer_left(); }
     producer(const producer&) = delete;
@@ -182,14 +182,11 @@ cache::head_ptr producer::publish_head() {
     }
     keeping_.judge(*head, from.came, whom);
     keeping_.is_known_to(head, into_.producer_head(head));
-    if (!is_all_here(*head)) {
-        keeping_.promise();
-    }
+    keeping_.promise(is_all_here(*head));
     from.lease.buffer().consume(from.came.head.bytes);
     return head;
 }
 
-// What came whole with its head is stored before a sibling could be told that it is on its way.
 bool producer::is_all_here(const cache::fetched_head& head) {
     const auto& came = at_.from.came;
     const auto here = at_.from.lease.buffer().size() - came.head.bytes;

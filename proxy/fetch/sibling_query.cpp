@@ -87,7 +87,7 @@ awaitable<void> sibling_query::run() {
         asking_->from = one;
         asking_->slot = slot;
         const auto started = steady_now();
-        late_ = false;
+        late_ = at_work_ = false;
         timer_.expires_at(started + one->timeout);
         auto on_time = [self = weak_from_this(), turn = ++turn_](const error_code& cancelled) {
             // One that is in the loop's queue already is not cancelled any more.
@@ -104,7 +104,8 @@ awaitable<void> sibling_query::run() {
             answer_ = std::move(asking_);
             co_return;
         }
-        if (end && (!abandoned_ || outrun_)) {
+        const bool is_origins = at_work_ && end == asking_end::timed_out;
+        if (end && (!abandoned_ || outrun_) && !is_origins) {
             count(*asking_, *end);
         }
         asking_.reset();
@@ -180,6 +181,7 @@ awaitable<asking_end> sibling_query::exchange_heads(bool& silent) {
                     if (asking_->head.status == 101 || ++interim > most_interim) {
                         co_return asking_end::failed;
                     }
+                    at_work_ = at_work_ || asking_->head.status == 102;
                     buffer.consume(asking_->head.bytes);
                     continue;
                 }

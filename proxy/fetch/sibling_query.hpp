@@ -9,6 +9,9 @@
 // for its timeout or a connection that fails means the next one. The query says when it has an answer or has nobody left to ask; a waiter may do
 // without it at any moment.
 //
+// One that says 102 waits itself, for an origin that it has asked: it has as long as any other, but that
+// it is late is the origin's doing, and not held against it.
+//
 // Threads   one worker's.
 // Waits     each sibling's timeout, by a timer of its own: a budget of 100 ms is no matter for
 //           deadlines that tick ten times a second.
@@ -111,6 +114,7 @@ private:
     std::unique_ptr<answer> asking_, answer_;
     unsigned turn_ = 0;  // of asking: a timer that went off for an earlier one says nothing
     bool late_ = false;
+    bool at_work_ = false;  // it has said so
     bool abandoned_ = false;
     bool outrun_ = false;
     bool over_ = false;

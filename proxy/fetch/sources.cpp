@@ -441,12 +441,15 @@ awaitable<trouble> sources::connect_and_send(bool fresh_only) {
         here_.lease.close();
         co_return failure{failure_code::tls_client_certificate, ""};
     }
+    const auto* via = parent();
+    if (!at_.rivals && !home_ && (via == nullptr || leads_through())) {
+        keeping_.expect();
+    }
     at_.begin_reading();
     here_.came.requested = wall_now();
     here_.came.resident_requested = resident_now();
     here_.came.turn = cache::next_turn();
     here_.came.sent = steady_now();
-    const auto* via = parent();
     const auto to = home_                                ? next_hop::home
                     : via != nullptr && !leads_through() ? next_hop::parent
                                                          : next_hop::origin;

@@ -136,6 +136,17 @@ bool may_stand_in(const exchange_state& x, bool disconnected, wall_time now) {
 
 }  // namespace
 
+awaitable<ended> say_at_work(exchange_state& x) {
+    x.out.begin();
+    x.out.add("HTTP/1.1 102 Processing\r\n\r\n");
+    const auto sent = co_await x.out.send();
+    if (sent == ended::keep) {
+        (void)x.out.end();
+        x.book.forget_first_byte();
+    }
+    co_return sent;
+}
+
 answer answer_to_failed_fetch(exchange_state& x, failure why) {
     if (!is_of_certificate(why.code) &&
         may_stand_in(x, facts_of(why.code).is_of_origin_unheard, resident_now())) {
@@ -235,7 +246,9 @@ awaitable<ended> fetch_relay::pass_interim() {
 }
 
 bool fetch_relay::may_follow(const cache::fetch_reader& reader) {
-    if (!would_answer(x_, *head_, resident_now())) {
+    // A sibling that joined before the head was there may be who feeds it.
+    if (!would_answer(x_, *head_, resident_now()) ||
+        (head_->fed_by_sibling && x_.asked.facts.asked.only_if_cached)) {
         return false;
     }
     if (!reader.source()->serves_others()) {

@@ -38,6 +38,9 @@ private:
     cache::head_ptr head_;
 };
 
+/// 102 Processing, to a sibling that waits as this instance does for an origin.
+[[nodiscard]] awaitable<ended> say_at_work(exchange_state& x);
+
 /// The head of what was fetched, and then its body.
 /// @pre x.book.how is said
 [[nodiscard]] awaitable<ended_or_next> send_fetched(exchange_state& x,

@@ -17,7 +17,8 @@ awaitable<ended_or_next> fetched_reply::give(const answers::fetched& what) {
 }
 
 awaitable<ended_or_next> fetched_reply::give_handed_on(answers::fetched what) {
-    const auto said = co_await say_it_is_at_work();
+    // The sibling that handed it on waits for the origin as long as it knows that this instance does.
+    const auto said = co_await say_at_work(x_);
     if (said != ended::keep) {
         co_return said;
     }
@@ -46,18 +47,6 @@ awaitable<ended_or_next> fetched_reply::give_as_asked(const answers::fetched& wh
                                !facts.has_authorization && !facts.has_cookie &&
                                !facts.asked.no_cache;
     return must_be_alone() ? give_alone() : give_together();
-}
-
-// The sibling that handed it on waits for the origin as long as it knows that this instance does.
-awaitable<ended> fetched_reply::say_it_is_at_work() {
-    x_.out.begin();
-    x_.out.add("HTTP/1.1 102 Processing\r\n\r\n");
-    const auto sent = co_await x_.out.send();
-    if (sent == ended::keep) {
-        (void)x_.out.end();
-        x_.book.forget_first_byte();
-    }
-    co_return sent;
 }
 
 // A client whose copy still holds gets a 304, and of that nothing can be stored. So where the

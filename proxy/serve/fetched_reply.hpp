@@ -19,7 +19,6 @@ private:
     [[nodiscard]] bool has_used_its_share() const;
     [[nodiscard]] awaitable<ended_or_next> give_handed_on(answers::fetched what);
     [[nodiscard]] awaitable<ended_or_next> give_as_asked(const answers::fetched& what);
-    [[nodiscard]] awaitable<ended> say_it_is_at_work();
     [[nodiscard]] awaitable<ended_or_next> give_alone();
     [[nodiscard]] awaitable<ended_or_next> give_together();
     void lead(const std::shared_ptr<cache::fetch>& into, std::size_t pending_sights);

@@ -21,6 +21,13 @@ awaitable<ended_or_next> under_way_reply::give() {
     const auto reader = x_.w.common.fetches.join_kept(
         x_.asked.key, x_.asked.url, x_.out.news().handle());
     if (reader) {
+        // Its silence is the origin's, and not held against this instance.
+        if (!reader->source()->head() && x_.out.version == 11) {
+            const auto said = co_await say_at_work(x_);
+            if (said != ended::keep) {
+                co_return said;
+            }
+        }
         x_.w.counts.collapsed_joined.add();
         const auto order = make_order(
             x_);  // nobody carries it out: the relay asks what it would be

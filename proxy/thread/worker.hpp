@@ -16,6 +16,7 @@
 #include "proxy/cache/admission/admission_gate.hpp"
 #include "proxy/cache/advisor.hpp"
 #include "proxy/cache/collapse.hpp"
+#include "proxy/cache/kept_lately.hpp"
 #include "proxy/cache/store.hpp"
 #include "proxy/cache/uncacheable.hpp"
 #include "proxy/net/address.hpp"
@@ -94,6 +95,7 @@ struct common_state {
     cache::advisor advice;
     cache::collapse_table fetches;
     cache::uncacheable_keys uncacheable;
+    cache::kept_lately kept_lately;
     std::shared_ptr<net::distrusted_origins> distrusted =
         std::make_shared<net::distrusted_origins>();
     net::refusals refusals;                       ///< of tunnels that would be opened

@@ -129,6 +129,20 @@ struct fleet {
             return stats.contains(place) && stats.at(place) == 1;
         });
     }
+    /// Node `i` fetches and stores some of the origin's, so that it expects to store the next of its
+    /// directory; `of` is told of them all.
+    void learn(std::size_t i, std::size_t of) {
+        for (unsigned n = 0; n < 3; ++n) {
+            const auto path = "/learned" + std::to_string(n);
+            origin.on(path, ok("Cache-Control: max-age=600\r\n", "learned"));
+            (void)nodes.at(i).first.get(origin.url(path));
+            (void)nodes.at(i).first.ask("PURGE", origin.url(path));
+        }
+        (void)eventually([&] {
+            return figure(nodes.at(i).first.stats(), "/digest/objects") == 0 &&
+                   !claims(of, origin.url("/learned2"));
+        });
+    }
     /// Some sibling lists the URL, as node `i` believes now.
     [[nodiscard]] bool claims(std::size_t i, const std::string& url) {
         const auto said = json::parse(nodes.at(i).first.admin("/explain?url=" + url).body);

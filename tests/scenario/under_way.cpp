@@ -89,6 +89,13 @@ TEST_SUITE("scenario/under_way") {
             one.send(absolute_request("GET", url));
             return one;
         }
+        /// The second waits for what it is told of as long as the test's gate is shut.
+        void wait_long() {
+            auto& [node, its] = f.nodes.at(1);
+            its["peering"]["budget"] = "30s";
+            node.reload(its);
+            REQUIRE(f.is_by_news(1, "n0"));
+        }
         /// Neither node lists it any more.
         [[nodiscard]] bool is_gone() {
             return eventually(
@@ -261,6 +268,97 @@ TEST_SUITE("scenario/under_way") {
             // By news, where it was gone for as long as the disk took.
             CHECK(eventually([&] { return f.claims(1, at.url) && f.told(1, "n0") == 1; }));
         }
+    }
+
+    TEST_CASE(
+        "where what was fetched lately was stored, a sibling is told before the head is there") {
+        told at;
+        auto& f = at.f;
+        f.learn(0, 1);
+        at.wait_long();
+        f.origin.on("/a", [&](origin_request&, origin_connection& to) {
+            (void)at.rest.wait();
+            to.send(ok("Cache-Control: max-age=600\r\n", body));
+        });
+        auto one = at.first();
+        REQUIRE(eventually([&] { return f.claims(1, at.url); }));
+        CHECK(f.origin.count("/a") == 1);
+        CHECK(figure(f[0].stats(), "/digest/under_way") == 1);
+        const auto joined = [&] { return figure(f[0].stats(), "/collapsing/joined"); };
+        const auto before = joined();
+        client other{f[1].port()};
+        other.send(absolute_request("GET", at.url));
+        CHECK(eventually([&] { return joined() == before + 1; }));
+        at.rest.open();
+        CHECK(other.read().body == body);
+        CHECK(one.read().body == body);
+        CHECK(f.origin.count("/a") == 1);
+        CHECK(eventually([&] { return figure(f[0].stats(), "/digest/under_way") == 0; }));
+        CHECK(f.claims(1, at.url));
+    }
+
+    TEST_CASE("what was expected and is not stored, or fails, is told to be gone, and fetched") {
+        const std::string private_head = raw_head(
+            "200 OK", "Cache-Control: private, max-age=600\r\nContent-Length: 4\r\n");
+        for (const std::string& answer : {private_head + "mine", std::string{}}) {
+            CAPTURE(answer.size());
+            told at;
+            auto& f = at.f;
+            f.learn(0, 1);
+            at.wait_long();
+            f.origin.on("/a", [&](origin_request&, origin_connection& to) {
+                (void)at.rest.wait();
+                to.send(answer);
+                to.close();
+            });
+            auto one = at.first();
+            REQUIRE(eventually([&] { return f.claims(1, at.url); }));
+            const auto joined = figure(f[0].stats(), "/collapsing/joined");
+            client sibling{f[0].port()};
+            sibling.send(absolute_request("GET", at.url, only_if_cached));
+            REQUIRE(eventually(
+                [&] { return figure(f[0].stats(), "/collapsing/joined") == joined + 1; }));
+            at.rest.open();
+            CHECK(one.read().status == (answer.empty() ? 502 : 200));
+            const auto said = sibling.read();
+            CHECK(said.status >= 500);
+            REQUIRE(said.interim.size() == 1);
+            CHECK(said.interim[0].status == 102);  // it waited, as whom it asked did
+            REQUIRE(at.is_gone());
+            // And the next of its like is not told of before its head.
+            auto& next = f.origin.make_gate();
+            f.origin.on("/a", [&](origin_request&, origin_connection& to) {
+                (void)next.wait();
+                to.send(ok("Cache-Control: max-age=600\r\n", body));
+            });
+            auto again = at.first();
+            REQUIRE(eventually([&] { return f.origin.count("/a") >= 2; }));
+            if (!answer.empty()) {
+                CHECK(figure(f[0].stats(), "/digest/under_way") == 0);
+            }
+            next.open();
+            CHECK(again.read().body == body);
+        }
+    }
+
+    TEST_CASE("a sibling whose origin is late for a head costs the budget, and is not blamed") {
+        told at;
+        auto& f = at.f;
+        f.learn(0, 1);
+        std::atomic<unsigned> asked{0};
+        f.origin.on("/a", [&](origin_request&, origin_connection& to) {
+            if (asked++ == 0) {
+                (void)at.rest.wait();
+            }
+            to.send(ok("Cache-Control: max-age=600\r\n", body));
+        });
+        auto one = at.first();
+        REQUIRE(eventually([&] { return f.claims(1, at.url); }));
+        CHECK(f[1].get(at.url).body == body);  // its own
+        CHECK(f.origin.count("/a") == 2);
+        at.rest.open();
+        CHECK(one.read().body == body);
+        CHECK(f.asked(1, "n0", "late") == 0);
     }
 
     TEST_CASE("a sibling whose origin pauses is waited for, as long as it lives") {

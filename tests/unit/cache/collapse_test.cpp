@@ -51,6 +51,10 @@ public:
     unsigned calls = 0;
 };
 
+bool joins(collapse_table& table) {
+    return table.join_kept(key_of(url), url, {}) != nullptr;
+}
+
 }  // namespace
 
 TEST_SUITE_BEGIN("cache/collapse");
@@ -70,9 +74,6 @@ TEST_CASE("what could not be listed for want of memory leaves nothing behind") {
 }
 
 TEST_CASE("a sibling joins what is being kept and that no sibling feeds, once its head is known") {
-    const auto joins = [](collapse_table& table) {
-        return table.join_kept(key_of(url), url, {}) != nullptr;
-    };
     collapse_table table;
     CHECK_FALSE(joins(table));
     {
@@ -188,6 +189,48 @@ TEST_CASE("promised is what a sibling may join") {
     silent.promise_stored(key_of(url), other.reader->source(), wall_time::max());
     silent.take_back(key_of(url), other.reader->source());
     CHECK(said.calls == 1);
+}
+
+TEST_CASE(
+    "what is expected to be stored is promised before its head, and taken back where it is not") {
+    for (const bool is_kept : {true, false}) {
+        CAPTURE(is_kept);
+        said_of_keys said;
+        collapse_table table{&said};
+        const auto place = ask(table);
+        const auto& source = place.reader->source();
+        CHECK_FALSE(joins(table));
+        source->producer_expects_to_keep();
+        table.promise_stored(key_of(url), source, wall_time::max());
+        CHECK(said.there.size() == 1);
+        CHECK(joins(table));
+        if (is_kept) {
+            REQUIRE(source->keep_whole());
+        }
+        source->producer_head(head_of(10));
+        CHECK(joins(table) == is_kept);
+        table.promise_stored(key_of(url), source, wall_time::max());
+        CHECK(said.there.size() == (is_kept ? 1 : 0));
+    }
+}
+
+TEST_CASE("what is expected and fails, or that a sibling feeds after all, is joined by none") {
+    {
+        collapse_table table;
+        const auto place = ask(table);
+        place.reader->source()->producer_expects_to_keep();
+        place.reader->source()->producer_fail({});
+        CHECK_FALSE(joins(table));
+    }
+    collapse_table table;
+    const auto place = ask(table);
+    auto& fetch = *place.reader->source();
+    fetch.producer_expects_to_keep();
+    REQUIRE(fetch.keep_whole());
+    const auto lent = head_of(10);
+    lent->fed_by_sibling = true;
+    fetch.producer_head(lent);
+    CHECK_FALSE(joins(table));
 }
 
 TEST_CASE("a promise goes from hand to hand, and is taken back once") {

@@ -233,9 +233,10 @@ TEST_CASE(
     plan.exchange.source.publish_after = 10s;
     fleet all{plan};
     all.ask(asked(1, 1), 0);
-    all.ask(asked(2, 1), 0, 10ms);
-    all.ask(asked(1, 1), 1, 15ms);  // told at once
-    all.ask(asked(2, 1), 2, 20ms);  // not yet: to two readers a step is told every 25 ms
+    all.ask(asked(1, 1), 1, 100ms);  // told at once
+    all.ask(asked(2, 1), 0, 105ms);
+    all.ask(asked(3, 1), 0, 110ms);
+    all.ask(asked(3, 1), 2, 115ms);  // not told yet: to two readers a step is told every 25 ms
     all.ask(asked(2, 1), 1, 450ms);
     auto counted = all.figures();
     CHECK(counted.sibling_hits == 2);
@@ -246,7 +247,7 @@ TEST_CASE(
     all.ask(asked(1, 9), 0);              // what was stored is told by now
     const auto before = all.figures().exchange;
     all.ask(asked(1, 1'000), 0);
-    all.ask(asked(3, 1'001), 0);
+    all.ask(asked(4, 1'001), 0);
     all.ask(asked(1, 1'002), 0);
     counted = all.figures();
     // A question and a 304 every 25 s, and a piece.
