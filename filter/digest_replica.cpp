@@ -98,7 +98,10 @@ boost::system::error_code digest_replica::turn_all(std::span<const std::byte> bo
 }
 
 boost::system::result<std::vector<std::uint64_t>> digest_replica::apply(
-    std::span<const std::byte> news, const key_by_name& key_of, const digest_limits& limits) {
+    std::span<const std::byte> news,
+    const key_by_name& key_of,
+    const digest_limits& limits,
+    hold held) {
     const auto head = read_digest_head(news);
     if (head.has_error()) {
         return head.error();
@@ -118,7 +121,9 @@ boost::system::result<std::vector<std::uint64_t>> digest_replica::apply(
     if (const auto refusal = judge_digest(news, *head, limits)) {
         return refusal;
     }
-    const std::scoped_lock lock{guard_};
+    if (!held) {
+        held = hold{guard_};
+    }
     settled_ = false;
     std::vector<std::uint64_t> turned;
     const auto undo = [&] {

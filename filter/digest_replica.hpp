@@ -43,14 +43,21 @@ public:
     /// place_sum of its bits. O(bits on) the first time.
     [[nodiscard]] std::uint64_t sum();
 
+    /// What whoever reads waits for, taken without waiting for them, for apply(). Empty: somebody reads, or
+    /// apply() would first look at all bits.
+    using hold = std::unique_lock<std::mutex>;
+    [[nodiscard]] hold try_hold() { return summed_ ? hold{guard_, std::try_to_lock} : hold{}; }
+
     /// Turns what `news` says, and tells which places that were, in its order. Otherwise
     /// nothing has changed, whatever the bytes; the reasons are digest_wire's, and `corrupt` where
-    /// both sides had come to differ: ask for the whole. O(news), but for the first sum().
+    /// both sides had come to differ: ask for the whole. O(news), but for the first sum(). Waits for those
+    /// who read, unless it is given try_hold()'s.
     /// @throws std::bad_alloc, and then nothing has changed
     [[nodiscard]] boost::system::result<std::vector<std::uint64_t>> apply(
         std::span<const std::byte> news,
         const key_by_name& key_of,
-        const digest_limits& limits = {});
+        const digest_limits& limits = {},
+        hold held = {});
 
 private:
     [[nodiscard]] boost::system::error_code turn_all(std::span<const std::byte> body,

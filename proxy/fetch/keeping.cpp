@@ -41,7 +41,8 @@ void keeping::note_sights(std::size_t sights) {
     const admission_question asked{order_.key, order_.url, order_.admission, order_.may_use_peers};
     std::uint64_t lost = 0;
     for (std::size_t i = 0; i < sights; ++i) {
-        ruling_ = rule_on(w_, asked, order_.pending_sights + before + i);
+        const bool is_ruled = expected_by_ && before + i == 0;
+        ruling_ = is_ruled ? *expected_by_ : rule_on(w_, asked, order_.pending_sights + before + i);
         if (ruling_.seen_before > 0 && !order_.replaces && !too_large_) {
             ++lost;
         }
@@ -246,14 +247,15 @@ void keeping::expect() {
     const auto& o = order_;
     const auto* whole = o.as<wanted::whole>();
     auto& common = w_.common;
-    if (expected_ || whole == nullptr || whole->behind || !o.listed || !o.may_ask_siblings ||
+    if (expected_by_ || whole == nullptr || whole->behind || !o.listed || !o.may_ask_siblings ||
         o.exempt || o.own_range || o.own_conditions || !common.fetches.tells() ||
         !common.kept_lately.expects(o.url) ||
         common.uncacheable.was_too_large(o.key, steady_now())) {
         return;
     }
     const admission_question asked{o.key, o.url, o.admission, o.may_use_peers};
-    if (!rule_on(w_, asked, o.pending_sights).admitted) {
+    expected_by_ = rule_on(w_, asked, o.pending_sights);
+    if (!expected_by_->admitted) {
         return;
     }
     expected_ = true;

@@ -112,6 +112,7 @@ private:
     wall_time came_{};  // resident time
     cache::packed_wait wait_;
     cache::admission_ruling ruling_;
+    std::optional<cache::admission_ruling> expected_by_;  // of the first sight, before the head
     bool is_sight_ = false;
     std::size_t sights_ = 0;
     bool storable_ = false;

@@ -13,16 +13,24 @@ side_thread::side_thread(const char* name) {
 }
 
 void side_thread::post(std::function<void()> work) {
-    asio::post(thread_, std::move(work));
+    left_.fetch_add(1, std::memory_order_relaxed);
+    asio::post(thread_, [this, work = std::move(work)]() mutable {
+        work();
+        work = nullptr;
+        done();
+    });
 }
 
 void side_thread::start(asio::io_context& loop, std::function<void()> work, handler waiter) {
+    left_.fetch_add(1, std::memory_order_relaxed);
     asio::post(thread_,
-               [work = std::move(work),
+               [this,
+                work = std::move(work),
                 waiter = std::move(waiter),
                 awake = asio::make_work_guard(loop)]() mutable {
                    work();
                    work = nullptr;  // what it held goes here, too, and before the waiter goes on
+                   done();
                    asio::post(awake.get_executor(), std::move(waiter));
                });
 }

@@ -5,6 +5,8 @@
 
 #include <boost/asio/thread_pool.hpp>
 
+#include <atomic>
+#include <cstddef>
 #include <functional>
 
 namespace reprise::proxy::net {
@@ -29,6 +31,11 @@ public:
     /// @pre finish() was not called, work does not throw
     [[nodiscard]] awaitable<void> run(asio::io_context& loop, std::function<void()> work);
 
+    /// Nothing that was given to it is left to be done: all of it is seen by who asks.
+    [[nodiscard]] bool is_idle() const noexcept {
+        return left_.load(std::memory_order_acquire) == 0;
+    }
+
     /// Waits for what was given, and ends the thread. Not on a loop. What is given later is not
     /// done. @pre the loops of those who wait in run() still exist; they need not run
     void finish();
@@ -37,6 +44,9 @@ private:
     using handler = asio::async_result<asio::use_awaitable_t<executor>, void()>::handler_type;
     void start(asio::io_context& loop, std::function<void()> work, handler waiter);
 
+    void done() noexcept { left_.fetch_sub(1, std::memory_order_release); }
+
+    std::atomic<std::size_t> left_{0};
     asio::thread_pool thread_{1};
 };
 

@@ -173,6 +173,7 @@ struct digest_fetcher::shared {
         return stopped || sibling.gone || context.timer.stopped();
     }
     void give_slot_back(one& sibling);
+    [[nodiscard]] bool takes_here(one& sibling, bool seen, const got_response& answer);
     void take(one& sibling, bool seen, std::optional<got_response> answer);
     void tell_table(one& sibling);
     void tell_members(one& sibling, unsigned slot, const digest_follower::news& news);
@@ -190,7 +191,7 @@ struct digest_fetcher::shared {
     mutable std::mutex guard;  // guards `siblings` and what each shows
 };
 
-// Side thread. The digest of a sibling that is no longer followed may still be put here: it is
+// Side thread, or the loop while that does nothing. The digest of a sibling that is no longer followed may still be put here: it is
 // removed before the slot's next owner puts its own.
 void digest_fetcher::shared::tell_table(one& sibling) {
     using kind = digest_follower::news::kind;
@@ -325,7 +326,12 @@ void digest_fetcher::shared::show(one& sibling, bool seen) {
     const std::scoped_lock lock{guard};
     next.seen = std::move(sibling.shown.seen);
     std::swap(sibling.shown, next);  // what was shown before may be large: it goes after the lock
-    count();
+    const auto is_itself = [](const figures_of_one& of) {
+        return of.digest.state == follow_state::itself;
+    };
+    if (is_itself(sibling.shown) != is_itself(next)) {
+        count();
+    }
 }
 
 void digest_fetcher::shared::give_slot_back(one& sibling) {
@@ -357,7 +363,16 @@ void digest_fetcher::shared::count() {
         }));
 }
 
-// Side thread. What a sibling's answer (none: time has passed) makes of what is known of it.
+// A piece of a few places costs less than the way to the side thread and back. While that does nothing,
+// nothing that it might hold is waited for, since what it is given comes from this loop.
+bool digest_fetcher::shared::takes_here(one& sibling, bool seen, const got_response& answer) {
+    const bool is_plain = answer.trouble == follow_trouble::none && sibling.slot != no_slot &&
+                          (answer.node.empty() || answer.node != context.node);
+    return is_plain && context.members == nullptr && context.aside.is_idle() &&
+           sibling.part(seen).follower.begins_light(answer.status, answer.body);
+}
+
+// Side thread, or the loop. What a sibling's answer (none: time has passed) makes of what is known of it.
 void digest_fetcher::shared::take(one& sibling, bool seen, std::optional<got_response> answer) {
     auto& follower = sibling.part(seen).follower;
     try {
@@ -435,6 +450,10 @@ awaitable<void> digest_fetcher::run(std::shared_ptr<shared> all,
         }
         if (all->is_over(*sibling)) {
             break;
+        }
+        if (got && all->takes_here(*sibling, seen, *got)) {
+            all->take(*sibling, seen, std::move(got));
+            continue;
         }
         // The side thread's alone until this ends.
         std::function<void()> work = [&all = *all, &one = *sibling, seen, &got] {

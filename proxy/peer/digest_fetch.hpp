@@ -5,7 +5,7 @@
 // origin pool (peers pass the destination guard), the body bounded and timed, the answer judged,
 // the sibling_table told. Only the GET runs on the loop, one at a time, that of a sibling which tells news
 // for as long as there is none: what a sibling sent may take seconds to decode and to put in the
-// table, so that is a side thread's. Each digest's has a connection of its own.
+// table, so that is a side thread's; a short piece of news is taken where it comes. Each digest's has a connection of its own.
 
 #include "config/options.hpp"
 #include "proxy/net/asio.hpp"

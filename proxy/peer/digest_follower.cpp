@@ -18,6 +18,8 @@ constexpr milliseconds longest_wait = std::chrono::minutes{1};
 constexpr std::chrono::seconds news_wait{25};
 /// An answer without anything new that comes at once: something there is in a hurry to end.
 constexpr milliseconds after_nothing{1000};
+/// Of news, some hundreds of places: tens of microseconds.
+constexpr std::size_t light_bytes = 1024;
 /// A Squid says how long its digest counts; no longer than this is believed.
 constexpr std::chrono::seconds longest_squid = std::chrono::hours{1};
 
@@ -248,12 +250,27 @@ void digest_follower::take(filter::digest next, bool by_delta) {
     usable_ = true;
 }
 
+bool digest_follower::begins_light(unsigned status, std::span<const std::byte> body) {
+    if (!replica_ || !usable_ || news_.what != news::kind::nothing) {
+        return false;
+    }
+    if (status != 200 || body.size() > light_bytes) {
+        return status == 304;
+    }
+    const auto head = filter::read_digest_head(body);
+    if (head.has_error() || head->form != filter::digest_form::news) {
+        return false;
+    }
+    hold_ = replica_->try_hold();
+    return hold_.owns_lock();
+}
+
 void digest_follower::judge_news(const follow_answer& answer, steady_time now) {
     if (!replica_) {
         failed(follow_trouble::wrong_base, "news, and nothing is held", now);
         return;
     }
-    auto turned = replica_->apply(answer.body, plan_.key_of, plan_.limits);
+    auto turned = replica_->apply(answer.body, plan_.key_of, plan_.limits, std::move(hold_));
     if (turned.has_error()) {
         // Damage on the way or a difference that was there: the whole mends both.
         const auto why = trouble_of(turned.error());
@@ -285,6 +302,10 @@ void digest_follower::answered(const follow_answer& answer,
     if (!answer.node.empty()) {
         figures_.node = answer.node;
     }
+    struct at_end {
+        digest_follower& of;
+        ~at_end() { of.hold_ = {}; }
+    } const end{*this};
     if (!answer.node.empty() && answer.node == our_node) {
         drop();
         figures_.state = follow_state::itself;

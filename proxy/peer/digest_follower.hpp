@@ -131,6 +131,10 @@ public:
     };
     [[nodiscard]] question ask(steady_time now);
 
+    /// Whether answered() with this takes a moment, and waits for nobody: a short piece of news, or word
+    /// that there is none. True: it is called next, on this thread.
+    [[nodiscard]] bool begins_light(unsigned status, std::span<const std::byte> body);
+
     /// What came of it. After either of these next() is new, and news() says what changed.
     void answered(const follow_answer& answer, std::string_view our_node, steady_time now);
     void failed(follow_trouble why, std::string detail, steady_time now);
@@ -184,6 +188,7 @@ private:
     std::string etag_;
     std::string last_modified_;  // of a Squid's, which has no tag
     std::shared_ptr<filter::digest_replica> replica_;
+    filter::digest_replica::hold hold_;                     // of a light answer, until it is taken
     std::shared_ptr<const filter::digest> held_, nothing_;  // replica_'s own
     std::shared_ptr<const filter::squid_digest> squid_, nothing_squid_;
     news news_;

@@ -7,10 +7,10 @@
 #include <openssl/core_names.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
-#include <openssl/hmac.h>
 #include <openssl/kdf.h>
 #include <openssl/params.h>
 #include <sys/stat.h>
+#include <utility>
 
 namespace reprise::proxy::peer {
 namespace {
@@ -19,6 +19,29 @@ namespace {
 constexpr std::string_view hashing_label{"reprise digest hash seed, version 1"};
 constexpr std::string_view signing_label{"reprise request signature, version 1"};
 constexpr std::string_view message_signing_label{"reprise http message signature, version 1"};
+
+// HMAC-SHA256 as one thread makes it. To look the two up and to take their memory for each code would cost
+// several times what the code does.
+struct hmac_state {
+    EVP_MAC* mac = EVP_MAC_fetch(nullptr, OSSL_MAC_NAME_HMAC, nullptr);
+    EVP_MAC_CTX* state = mac != nullptr ? EVP_MAC_CTX_new(mac) : nullptr;
+
+    hmac_state() {
+        std::array<char, 7> digest{"SHA256"};
+        const OSSL_PARAM by[] = {
+            OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, digest.data(), 0),
+            OSSL_PARAM_construct_end()};
+        if (state != nullptr && EVP_MAC_CTX_set_params(state, by) != 1) {
+            EVP_MAC_CTX_free(std::exchange(state, nullptr));
+        }
+    }
+    ~hmac_state() {
+        EVP_MAC_CTX_free(state);
+        EVP_MAC_free(mac);
+    }
+    hmac_state(const hmac_state&) = delete;
+    hmac_state& operator=(const hmac_state&) = delete;
+};
 
 // Boost's category has a protected destructor that is not virtual: nobody deletes one by its base.
 #pragma GCC diagnostic push
@@ -84,16 +107,18 @@ void hkdf_sha256(std::span<const std::byte> secret,
 
 std::array<std::byte, 32> hmac_sha256(std::span<const std::byte> key,
                                       std::span<const std::byte> text) {
+    thread_local const hmac_state by;
     std::array<std::byte, 32> out{};
-    unsigned size = 0;
-    const auto* const made = HMAC(EVP_sha256(),
-                                  key.data(),
-                                  static_cast<int>(key.size()),
-                                  reinterpret_cast<const unsigned char*>(text.data()),
-                                  text.size(),
-                                  reinterpret_cast<unsigned char*>(out.data()),
-                                  &size);
-    if (made == nullptr || size != out.size()) {
+    std::size_t size = 0;
+    if (by.state == nullptr ||
+        EVP_MAC_init(
+            by.state, reinterpret_cast<const unsigned char*>(key.data()), key.size(), nullptr) !=
+            1 ||
+        EVP_MAC_update(
+            by.state, reinterpret_cast<const unsigned char*>(text.data()), text.size()) != 1 ||
+        EVP_MAC_final(by.state, reinterpret_cast<unsigned char*>(out.data()), &size, out.size()) !=
+            1 ||
+        size != out.size()) {
         throw std::bad_alloc{};
     }
     return out;

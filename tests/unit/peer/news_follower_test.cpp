@@ -12,6 +12,7 @@
 #include <chrono>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace reprise::proxy::peer::test::of_news_follower {
@@ -96,6 +97,39 @@ TEST_SUITE("peer/news_follower") {
         f.answered(nothing_new(), "a", start + 30s);
         CHECK(f.next() == start + 30s);
         CHECK(f.figures().state == follow_state::current);
+    }
+
+    TEST_CASE(
+        "a short piece of news is light where nobody reads what is held, and nothing else is") {
+        const auto piece = [](std::uint64_t i) { return news(1000 + i, 5 + i, 1001 + i, 6 + i); };
+        const auto read = [](const digest_follower& f) {
+            return f.held_replica()->read(
+                [](const filter::digest& now) { return now.stamp().generation.counter; });
+        };
+        digest_follower empty{plan(), 1, start};
+        CHECK_FALSE(empty.begins_light(304, {}));
+        auto f = holding();
+        CHECK_FALSE(f.begins_light(200, piece(0)));  // all bits are summed up, once
+        f.answered(told(piece(0)), "a", start + 1s);
+        CHECK_FALSE(f.begins_light(200, piece(1)));  // nobody was told of the last
+        (void)f.take_news();
+        CHECK(f.begins_light(304, {}));
+        CHECK_FALSE(f.begins_light(403, {}));
+        CHECK_FALSE(f.begins_light(200, {}));
+        CHECK_FALSE(f.begins_light(200, whole(1001, 6)));
+        CHECK_FALSE(f.begins_light(200, news(1001, 6, 2000, 7)));
+        f.held_replica()->read([&](const filter::digest&) {
+            std::thread other{[&] { CHECK_FALSE(f.begins_light(200, piece(1))); }};
+            other.join();
+        });
+        CHECK(f.begins_light(200, piece(1)));
+        f.answered(told(piece(1)), "a", start + 2s);
+        CHECK(read(f) == 7);  // which waits for nobody any more
+        (void)f.take_news();
+        CHECK(f.begins_light(200, piece(7)));
+        f.answered(told(piece(7)), "a", start + 3s);  // fits nothing that is held
+        CHECK(f.figures().trouble == follow_trouble::wrong_base);
+        CHECK(read(f) == 7);
     }
 
     TEST_CASE("news turns bits of what is held, in place") {
