@@ -69,11 +69,12 @@ double benefit_figures::expected_false(double rate) const noexcept {
     return rate * std::max(0.0, static_cast<double>(offered) * found_out - hits);
 }
 
-void benefit::offered(bool named) noexcept {
-    offered_.fetch_add(1, relaxed);
-    if (named) {
-        named_.fetch_add(1, relaxed);
-    }
+void benefit::offered(std::uint64_t times) noexcept {
+    offered_.fetch_add(times, relaxed);
+}
+
+void benefit::named() noexcept {
+    named_.fetch_add(1, relaxed);
 }
 
 bool benefit::may_ask(steady_time now, bool after_others) noexcept {

@@ -69,8 +69,10 @@ struct benefit_figures {
 
 class benefit {
 public:
-    /// A look-up that the sibling's digest was in; `named`: it said yes.
-    void offered(bool named) noexcept;
+    /// So many look-ups that the sibling's digest was in.
+    void offered(std::uint64_t times) noexcept;
+    /// It said yes to one of them.
+    void named() noexcept;
 
     /// Whether to ask it this time; counts what is held back. `after_others`: it would be asked
     /// only if others fail, so this is not the retry after a pause.

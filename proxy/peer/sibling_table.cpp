@@ -171,6 +171,13 @@ void sibling_table::reader::rest() noexcept {
     }
 }
 
+void sibling_table::reader::tell() noexcept {
+    if (untold_ != 0) {
+        offered_to_.for_each([this](unsigned slot) { table_.benefits_[slot].offered(untold_); });
+        untold_ = 0;
+    }
+}
+
 slot_set sibling_table::reader::named(std::string_view url, const filter::key_hash& key) {
     slot_set named;
     const auto members = table_.members();
@@ -206,14 +213,17 @@ candidates sibling_table::reader::find(std::string_view url,
     candidates out;
     const auto named = this->named(url, key);
     std::array<double, most_slots> costs;
-    (table_.members() & among).for_each([&](unsigned slot) {
-        const bool says_yes = named.has(slot);
+    const auto whom = table_.members() & among;
+    if (untold_ == most_untold || whom != offered_to_) {
+        tell();
+        offered_to_ = whom;
+    }
+    ++untold_;
+    (named & whom).for_each([&](unsigned slot) {
         auto& its = table_.benefits_[slot];
-        its.offered(says_yes);
-        if (says_yes) {
-            costs[slot] = its.cost();
-            out.slots[out.count++] = static_cast<std::uint8_t>(slot);
-        }
+        its.named();
+        costs[slot] = its.cost();
+        out.slots[out.count++] = static_cast<std::uint8_t>(slot);
     });
     std::sort(out.slots.begin(),
               out.slots.begin() + static_cast<std::ptrdiff_t>(out.count),

@@ -92,10 +92,13 @@ public:
     public:
         /// @pre the table outlives it
         explicit reader(sibling_table& table);
+        ~reader() { tell(); }
+        reader(const reader&) = delete;
+        reader& operator=(const reader&) = delete;
 
         /// `url` is the primary key's text, `key` its hash under the fleet's secret (key_of).
         /// Counts the look-up, of those `among` whom it is: the others are no candidates, and it
-        /// is no chance of theirs. O(groups * probes + siblings + Squids); no allocation but for
+        /// is no chance of theirs. Some are counted together, since that is a write to each sibling's own line. O(groups * probes + siblings + Squids); no allocation but for
         /// Squids' keys.
         [[nodiscard]] candidates find(std::string_view url,
                                       const filter::key_hash& key,
@@ -105,12 +108,17 @@ public:
         [[nodiscard]] slot_set named(std::string_view url, const filter::key_hash& key);
         /// For a thread that may not look anything up for long.
         void rest() noexcept;
+        /// All look-ups are in siblings' figures now.
+        void tell() noexcept;
 
     private:
+        static constexpr unsigned most_untold = 16;
         sibling_table& table_;
         std::array<std::optional<filter::sibling_index::reader>, slot_blocks> reprises_;
         std::uint64_t squid_version_ = ~std::uint64_t{0};
         squid_list squids_;
+        slot_set offered_to_;  // by look-ups that are not in figures yet
+        unsigned untold_ = 0;  // so many
     };
 
 private:

@@ -175,7 +175,10 @@ TEST_SUITE("peer/benefit") {
               reprise::test::of_one_thread()) {
         benefit b;
         for (unsigned i = 0; i < 1000; ++i) {
-            b.offered(i < 110);
+            b.offered(1);
+            if (i < 110) {
+                b.named();
+            }
         }
         for (unsigned i = 0; i < 100; ++i) {
             b.ended(asking_end::true_hit, 2ms, {40ms}, 1, start);
@@ -197,7 +200,10 @@ TEST_SUITE("peer/benefit") {
             for (unsigned i = 0; i < 10'000; ++i) {
                 const bool holds = i % 10 == 0;
                 const bool errs = !holds && i % 25 == 1;  // 400 of the 9000 that it lacks
-                b.offered(holds || errs);
+                b.offered(1);
+                if (holds || errs) {
+                    b.named();
+                }
                 if ((holds || errs) && named++ % asked_one_in == 0) {
                     b.ended(holds ? asking_end::true_hit : asking_end::false_hit,
                             2ms,

@@ -44,7 +44,12 @@ TEST_SUITE("peer/sibling_table") {
         CHECK(ask(reader, 75) == list{a, b});
         CHECK(ask(reader, 120) == list{b});
         CHECK(ask(reader, 500).empty());
+        reader.tell();
         CHECK(table.benefit_of(a).figures().offered == 4);
+        for (int i = 0; i < 20; ++i) {
+            (void)ask(reader, 500);
+        }
+        CHECK(table.benefit_of(a).figures().offered >= 20);  // they are told by and by
         CHECK(table.benefit_of(a).figures().named == 2);
     }
 
@@ -237,6 +242,7 @@ TEST_SUITE("peer/sibling_table") {
         CHECK(find(start).empty());
         CHECK(find(start + 11s) == list{1});
         CHECK(find(start + 11s).empty());
+        reader.tell();
         CHECK(table.benefit_of(0).figures().offered == 0);
         CHECK(table.benefit_of(1).figures().offered == 4);
         // And the other way round.
