@@ -271,9 +271,9 @@ bool proxy_process::upgrade() {
             if (errors().find(drains, said) != std::string::npos) {
                 std::ifstream{directory_.file("pid")} >> next;
             }
-            return next != pid_ ||
-                   errors().find("this program goes on", said) != std::string::npos ||
-                   !is_running();
+            const auto answered = errors().substr(said);
+            return next != pid_ || answered.find("this program goes on") != std::string::npos ||
+                   answered.find(": not now") != std::string::npos || !is_running();
         },
         how_.limit);
     if (next == pid_) {
