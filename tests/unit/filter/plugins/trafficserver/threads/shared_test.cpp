@@ -140,13 +140,15 @@ TEST_SUITE("filter/plugins/trafficserver/threads/shared") {
 
     TEST_CASE("what is stored is told while the digest is published, saved and sent") {
         const tests::temp_dir folder;
-        const std::array<unsigned char, 32> seed{7};
+        static constexpr std::array<unsigned char, 32> seed{7};
         set_figure("proxy.process.cache.bytes_total", 64 << 20);
         set_figure("proxy.process.cache.span.online", 1);
         set_figure("proxy.process.cache.volume_0.bytes_total", 64 << 20);
         fleet_options options;
         options.state = folder.file("digest");
-        own_digest digest{options, seed.data()};
+        static own_digest* kept = nullptr;  // never destroyed, as in a server
+        kept = new own_digest{options, seed.data()};
+        auto& digest = *kept;
         digest.tick();
         std::atomic<std::uint64_t> sent{0};
         std::int64_t wraps = 0;
@@ -190,7 +192,9 @@ TEST_SUITE("filter/plugins/trafficserver/threads/shared") {
         for (const auto* const name : {"one", "two", "three"}) {
             options.siblings.push_back({name, {}});
         }
-        neighbours all{options, seed.data()};
+        static neighbours* kept = nullptr;  // never destroyed, as in a server
+        kept = new neighbours{options, seed.data()};
+        auto& all = *kept;
         std::atomic<std::uint64_t> asked{0};
         std::uint64_t next = 1'000;
         const auto send_all = [&] {
