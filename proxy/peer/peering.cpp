@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <bit>
 #include <openssl/rand.h>
-#include <pthread.h>
 #include <stdexcept>
 #include <utility>
 
@@ -24,7 +23,6 @@ constinit log::seldom no_memory_for_digest, no_memory_to_share;
 
 static_assert(most_slots == config::most_siblings);
 
-constexpr std::chrono::milliseconds keeping{100};
 /// Steps of what was seen are so much longer than those of what is stored: a second sight that is
 /// found a second later is stored at the third, and a message costs as much as any.
 constexpr int seen_news_pace = 5;
@@ -204,8 +202,7 @@ void peering::begin(asio::io_context& home,
     };
     discovery_ = std::make_unique<peer::sibling_discovery>(home, names, std::move(found));
     adopt(options, std::move(credentials));
-    keeper_ = std::thread{[this] { keep(); }};
-    ::pthread_setname_np(keeper_.native_handle(), "digest");
+    keeper_.begin([this] { return look(); });
 }
 
 void peering::adopt(const config::options& options, parent_credentials credentials) {
@@ -251,82 +248,13 @@ void peering::leave() {
 }
 
 void peering::stop() {
-    {
-        const std::scoped_lock lock{guard_};
-        stopping_ = true;
-    }
-    wake_.notify_all();
     end_waits();
-    if (keeper_.joinable()) {
-        keeper_.join();
-    }
+    keeper_.end();
     aside_.finish();
 }
 
-// Ten times a second, and when news is due. What comes after a while of nothing is looked at at once;
-// what comes one upon the other, when it may be told.
-void peering::keep() {
-    std::unique_lock lock{guard_};
-    while (!stopping_) {
-        lock.unlock();
-        tick();
-        auto until = steady_now() + keeping;
-        std::array<steady_time, waited_for_count> from{};
-        const auto look_at = [&](waited_for what, const auto& of) {
-            until = std::min(until, of.due_at());
-            from[static_cast<std::size_t>(what)] = of.next_news();
-        };
-        look_at(waited_for::digest, source_);
-        if (seen_source_) {
-            look_at(waited_for::seen, *seen_source_);
-        }
-        if (members_) {
-            look_at(waited_for::members, *members_);
-        }
-        lock.lock();
-        doze(lock, from, until);
-    }
-}
-
-// What comes to a source before it may tell again is not told before that: nobody needs to wake this
-// thread for it, which looks then whether something has come.
-void peering::doze(std::unique_lock<std::mutex>& lock,
-                   const std::array<steady_time, waited_for_count>& from,
-                   steady_time until) {
-    while (!stopping_ && steady_now() < until) {
-        const auto now = steady_now();
-        auto to = until;
-        for (std::size_t i = 0; i < from.size(); ++i) {
-            wakes_[i] = from[i] <= now;
-            if (wakes_[i] && stirred_[i]) {
-                to = now;
-            } else if (!wakes_[i]) {
-                to = std::min(to, from[i]);
-            }
-        }
-        if (to <= now) {
-            break;
-        }
-        wake_.wait_until(lock, to);
-    }
-    wakes_ = stirred_ = {};
-}
-
-// Maybe under the store's locks: at most once for each tick, and nobody holds the guard for long.
-void peering::stir(waited_for what) {
-    const auto of = static_cast<std::size_t>(what);
-    const bool wakes = [this, of] {
-        const std::scoped_lock lock{guard_};
-        stirred_[of] = true;
-        return wakes_[of];
-    }();
-    if (wakes) {
-        wake_.notify_one();
-    }
-}
-
 peer::source_signals peering::signals_for(peer::waited_for what) {
-    return {.stir = [this, what] { stir(what); },
+    return {.stir = [this, what] { keeper_.stir(what); },
             .told = [this, what] { waits_.wake_behind(what, news_of(what)->newest()); },
             .readers = [this, what] { return waits_.waiting(what); }};
 }
@@ -340,7 +268,7 @@ news_shelf* peering::news_of(peer::waited_for what) {
     return nullptr;
 }
 
-void peering::tick() {
+keeper::plan peering::look() {
     try {
         source_.tick(steady_now(), wall_now());
         if (seen_source_) {
@@ -354,6 +282,19 @@ void peering::tick() {
             log::error("digest: out of memory; what changed is not in it yet", *more);
         }
     }
+    keeper::plan next;
+    const auto mind = [&next](waited_for what, const auto& of) {
+        next.until = std::min(next.until, of.due_at());
+        next.from[static_cast<std::size_t>(what)] = of.next_news();
+    };
+    mind(waited_for::digest, source_);
+    if (seen_source_) {
+        mind(waited_for::seen, *seen_source_);
+    }
+    if (members_) {
+        mind(waited_for::members, *members_);
+    }
+    return next;
 }
 
 bool peering::should_wait(const http::request_head& request,

@@ -24,6 +24,7 @@
 #include "proxy/peer/digest_source.hpp"
 #include "proxy/peer/discovery.hpp"
 #include "proxy/peer/fleet_exchange.hpp"
+#include "proxy/peer/keeper.hpp"
 #include "proxy/peer/members_source.hpp"
 #include "proxy/peer/news_waits.hpp"
 #include "proxy/peer/peer_book.hpp"
@@ -37,7 +38,6 @@
 
 #include <array>
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -45,7 +45,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 namespace reprise::proxy::peer {
@@ -173,12 +172,7 @@ public:
 private:
     [[nodiscard]] std::shared_ptr<const filter::digest> own_digest() const;
     void count_answer(const resource_answer& answer) noexcept;
-    void keep();
-    void tick();
-    void doze(std::unique_lock<std::mutex>& lock,
-              const std::array<steady_time, waited_for_count>& from,
-              steady_time until);
-    void stir(waited_for what);
+    [[nodiscard]] keeper::plan look();
     [[nodiscard]] peer::source_signals signals_for(peer::waited_for what);
     /// Null: there is none, or it is told by no news.
     [[nodiscard]] news_shelf* news_of(peer::waited_for what);
@@ -193,12 +187,8 @@ private:
     const std::chrono::seconds publish_after_;
     const std::chrono::milliseconds news_;
     const unsigned site_nodes_;
-    // What the sources signal to, and so before them.
-    std::mutex guard_;  // guards what follows
-    std::condition_variable wake_;
-    bool stopping_ = false;
-    std::array<bool, waited_for_count> stirred_{};
-    std::array<bool, waited_for_count> wakes_{};  // the keeper dozes, and would tell of it at once
+    // What the sources signal to, and so before them; stop() ends the keeper.
+    peer::keeper keeper_;
     peer::news_waits waits_;
     peer::digest_source source_;
     std::unique_ptr<cache::resizable_admission> seen_;  // null: not shared
@@ -235,7 +225,6 @@ private:
     std::atomic<bool> have_homes_{false}, tell_who_lives_{false};
     mutable std::mutex homes_guard_;      // of what follows, for a moment
     std::shared_ptr<const homes> homes_;  // the book's; for whoever has no book
-    std::thread keeper_;
 };
 
 }  // namespace reprise::proxy::peer

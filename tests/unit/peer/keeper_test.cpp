@@ -1,0 +1,72 @@
+#include "proxy/peer/keeper.hpp"
+#include "tests/support/waiting.hpp"
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+
+namespace reprise::proxy::peer {
+namespace {
+
+using tests::eventually;
+
+/// Counts how often it is looked, and plans what it was told.
+struct looked {
+    explicit looked(keeper::plan next) : plans{next} {
+        of.begin([this] {
+            ++times;
+            return plans;
+        });
+        REQUIRE(eventually([this] { return times > 0; }));
+    }
+    keeper::plan plans;
+    std::atomic<int> times{0};
+    keeper of;  // ends before what it counts with
+};
+
+keeper::plan at_once() {
+    keeper::plan next;
+    next.from.fill(steady_time::min());
+    return next;
+}
+
+}  // namespace
+
+TEST_SUITE("peer/keeper") {
+    TEST_CASE("it looks when it begins, and again without being stirred") {
+        looked one{at_once()};
+        const int before = one.times;
+        CHECK(eventually([&] { return one.times > before + 2; }));
+    }
+
+    TEST_CASE("whatever source is stirred, from whatever threads, it looks again") {
+        looked one{at_once()};
+        for (const auto what : {waited_for::digest, waited_for::seen, waited_for::members}) {
+            const int before = one.times;
+            std::thread other{[&] { one.of.stir(what); }};
+            one.of.stir(what);
+            other.join();
+            CHECK(eventually([&] { return one.times > before; }));
+        }
+    }
+
+    TEST_CASE("what is due already is looked at again and again, and it ends all the same") {
+        keeper::plan due = at_once();
+        due.until = steady_time::min();
+        looked one{due};
+        CHECK(eventually([&] { return one.times > 1'000; }));
+        one.of.end();
+        const int at_end = one.times;
+        one.of.stir(waited_for::digest);
+        one.of.end();
+        CHECK(one.times == at_end);
+    }
+
+    TEST_CASE("one that never began ends") {
+        keeper one;
+        one.stir(waited_for::seen);
+        one.end();
+    }
+}
+
+}  // namespace reprise::proxy::peer
