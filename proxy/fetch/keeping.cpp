@@ -266,10 +266,17 @@ void keeping::expect() {
 void keeping::promise(bool is_all_here) {
     const auto until = cache::useful_until(head_->freshness, head_->directives);
     note_kept(until);
-    if (order_.listed && storable_ && (expected_ || !is_all_here)) {
+    const bool is_of_use = until > wall_now();
+    if (order_.listed && storable_ && (expected_ ? is_of_use : !is_all_here)) {
         w_.common.fetches.promise_stored(order_.key, order_.into, until);
     } else if (expected_) {
         w_.common.fetches.take_back(order_.key, order_.into);
+    }
+}
+
+void keeping::note_failed() noexcept {
+    if (expected_ && head_ == nullptr) {
+        w_.common.kept_lately.note(order_.url, false);
     }
 }
 

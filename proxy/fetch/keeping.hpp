@@ -57,6 +57,9 @@ public:
     /// the collapse table. What was expected, and is not, is taken back. `is_all_here`: it came whole with
     /// its head, and will be stored before a sibling could hear. @pre is_known_to() was called
     void promise(bool is_all_here);
+    /// It failed, or was given up. Where siblings were told of it before a head, and none came, the next
+    /// of its directory is not told of so.
+    void note_failed() noexcept;
     /// A piece of the body has come.
     void keep_up();
     /// It is written to disk as it comes, and the disk takes it more slowly: more of it had better

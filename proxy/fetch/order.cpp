@@ -3,6 +3,7 @@
 #include "proxy/http/conditional.hpp"
 #include "proxy/http/forwarding.hpp"
 #include "proxy/peer/homes.hpp"
+#include "proxy/peer/pulse.hpp"
 
 namespace reprise::proxy::fetch {
 
@@ -62,6 +63,10 @@ recycled_text wire_of(const fetch_order& o,
         extra = "Cache-Control: only-if-cached\r\n";
     }
     // These are ours alone, so that whoever they reach drops them.
+    if (to == next_hop::sibling) {
+        http::append_field_line(extra, "Connection", peer::waits_field);
+        http::append_field_line(extra, peer::waits_field, "?1");
+    }
     if (to == next_hop::site) {
         http::append_field_line(extra, "Connection", peer::site_field);
         http::append_field_line(extra, peer::site_field, "?1");

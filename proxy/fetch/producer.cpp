@@ -97,6 +97,7 @@ void producer::fail(failure why) {
         .fetches_ended[static_cast<std::size_t>(into_.abandoned() ? fetch_end::given_up
                                                                   : fetch_end::failed)]
         .add();
+    keeping_.note_failed();
     into_.producer_fail(std::move(why));
 }
 

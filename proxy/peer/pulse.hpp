@@ -7,8 +7,13 @@
 #include "proxy/base/clock.hpp"
 
 #include <cstdint>
+#include <string_view>
 
 namespace reprise::proxy::peer {
+
+/// In a question to a sibling, and in its Connection: whoever asks knows that 102 is no answer, and
+/// waits behind it. Others (Traffic Server, nodes of a generation before) may take it for one.
+inline constexpr std::string_view waits_field = "Reprise-Waits";
 
 class pulse {
 public:

@@ -2,6 +2,7 @@
 
 #include "proxy/http/forwarding.hpp"
 #include "proxy/peer/homes.hpp"
+#include "proxy/peer/pulse.hpp"
 
 #include <algorithm>
 
@@ -168,6 +169,7 @@ request read_request(http::request_head& head,
         };
         out.names_home = says(peer::home_field);
         out.names_site = says(peer::site_field);
+        out.waits = says(peer::waits_field);
     }
     http::strip_hop_by_hop(head.fields);
     if (out.accelerator) {

@@ -20,9 +20,11 @@ bool would_ask_anybody(const ended_or_next& what) {
 awaitable<ended_or_next> under_way_reply::give() {
     const auto reader = x_.w.common.fetches.join_kept(
         x_.asked.key, x_.asked.url, x_.out.news().handle());
-    if (reader) {
-        // Its silence is the origin's, and not held against this instance.
-        if (!reader->source()->head() && x_.out.version == 11) {
+    // Where there is no head yet its silence is the origin's, and not to be held against this instance.
+    const bool has_head = reader && reader->source()->head();
+    const bool may_be_told = x_.asked.waits && x_.out.version == 11;
+    if (has_head || (reader && may_be_told)) {
+        if (!has_head) {
             const auto said = co_await say_at_work(x_);
             if (said != ended::keep) {
                 co_return said;
