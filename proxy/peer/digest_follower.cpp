@@ -18,6 +18,7 @@ constexpr milliseconds longest_wait = std::chrono::minutes{1};
 constexpr std::chrono::seconds news_wait{25};
 /// An answer without anything new that comes at once: something there is in a hurry to end.
 constexpr milliseconds after_nothing{1000};
+constexpr milliseconds least_between{5};  // two questions, whatever peering.news is
 /// Of news, some hundreds of places: tens of microseconds.
 constexpr std::size_t light_bytes = 1024;
 /// A Squid says how long its digest counts; no longer than this is believed.
@@ -176,6 +177,7 @@ void digest_follower::good(steady_time now, milliseconds wait) {
 }
 
 void digest_follower::drop() {
+    hold_ = {};  // of what goes
     replica_.reset();
     held_.reset();
     squid_.reset();
@@ -299,13 +301,13 @@ void digest_follower::judge_news(const follow_answer& answer, steady_time now) {
 void digest_follower::answered(const follow_answer& answer,
                                std::string_view our_node,
                                steady_time now) {
-    if (!answer.node.empty()) {
-        figures_.node = answer.node;
-    }
     struct at_end {
         digest_follower& of;
         ~at_end() { of.hold_ = {}; }
     } const end{*this};
+    if (!answer.node.empty()) {
+        figures_.node = answer.node;
+    }
     if (!answer.node.empty() && answer.node == our_node) {
         drop();
         figures_.state = follow_state::itself;
@@ -336,8 +338,9 @@ void digest_follower::answered(const follow_answer& answer,
         const auto before = figures_.failed;
         judge(answer, now);
         if (figures_.failed == before) {
-            // Half of the least that it waits who is read by nobody else.
-            go_on(by_news, pace_for(plan_.news, 1) / 2, now);
+            // Half of the least that it waits who is read by nobody else; a sibling that does not keep to
+            // it is asked no more often than that.
+            go_on(by_news, std::max(pace_for(plan_.news, 1) / 2, least_between), now);
         }
     }
 }

@@ -9,7 +9,8 @@ namespace reprise::proxy::peer {
 
 namespace {
 
-constexpr std::chrono::milliseconds look_every{100};
+// What could not be done, for want of memory, is due at once: it is tried so often, and no more.
+constexpr std::chrono::milliseconds least_between_looks{1};
 
 }  // namespace
 
@@ -47,7 +48,8 @@ void keeper::run() {
     while (!ending_) {
         lock.unlock();
         auto next = look_();
-        next.until = std::min(next.until, steady_now() + look_every);
+        const auto now = steady_now();
+        next.until = std::clamp(next.until, now + least_between_looks, now + every_);
         lock.lock();
         doze(lock, next);
     }

@@ -7,6 +7,7 @@
 #include "proxy/peer/news_waits.hpp"
 
 #include <array>
+#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <mutex>
@@ -19,12 +20,14 @@ class keeper {
 public:
     /// When there is something to do next.
     struct plan {
-        steady_time until = steady_time::max();  ///< then at the latest
+        steady_time until = steady_time::max();  ///< then at the latest; not within a millisecond
         /// For each source: what comes to it from then on is told at once.
         std::array<steady_time, waited_for_count> from{};
     };
 
-    keeper() = default;
+    /// @param every  between two looks at most
+    explicit keeper(std::chrono::milliseconds every = std::chrono::milliseconds{100})
+        : every_{every} {}
     ~keeper() { end(); }
     keeper(const keeper&) = delete;
     keeper& operator=(const keeper&) = delete;
@@ -42,6 +45,7 @@ private:
     void run();
     void doze(std::unique_lock<std::mutex>& lock, const plan& next);
 
+    const std::chrono::milliseconds every_;
     std::mutex guard_;  // guards what follows
     std::condition_variable wake_;
     bool ending_ = false;

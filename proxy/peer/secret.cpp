@@ -9,6 +9,7 @@
 #include <openssl/evp.h>
 #include <openssl/kdf.h>
 #include <openssl/params.h>
+#include <optional>
 #include <sys/stat.h>
 #include <utility>
 
@@ -107,10 +108,14 @@ void hkdf_sha256(std::span<const std::byte> secret,
 
 std::array<std::byte, 32> hmac_sha256(std::span<const std::byte> key,
                                       std::span<const std::byte> text) {
-    thread_local const hmac_state by;
+    thread_local std::optional<hmac_state> made;
+    if (!made || made->state == nullptr) {
+        made.emplace();  // again, where there was no memory for it
+    }
+    const auto& by = *made;
     std::array<std::byte, 32> out{};
     std::size_t size = 0;
-    if (by.state == nullptr ||
+    if (by.state == nullptr || key.empty() ||
         EVP_MAC_init(
             by.state, reinterpret_cast<const unsigned char*>(key.data()), key.size(), nullptr) !=
             1 ||
