@@ -71,8 +71,7 @@ std::unique_ptr<fetch_reader> collapse_table::join_kept(const filter::key_hash& 
             found = it->second.under_way;
         }
     }
-    bool head_known = false;
-    return found && found->may_serve_siblings() ? fetch::join(found, sleeper, head_known) : nullptr;
+    return found ? fetch::join_for_sibling(found, sleeper) : nullptr;
 }
 
 void collapse_table::promise_stored(const filter::key_hash& key,

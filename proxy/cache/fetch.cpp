@@ -178,12 +178,17 @@ std::size_t fetch::producer_head(head_ptr head) {
     phase_ = phase::streaming;
     abandoned_ = abandoned_ || (unattended_ && !is_wanted());
     notify_readers();
-    return readers_.size();
+    return count_clients();
 }
 
-std::size_t fetch::readers() const {
+std::size_t fetch::count_clients() const {
+    return static_cast<std::size_t>(std::count_if(
+        readers_.begin(), readers_.end(), [](const auto* one) { return !one->is_siblings_; }));
+}
+
+std::size_t fetch::clients() const {
     const std::lock_guard lock{guard_};
-    return readers_.size();
+    return count_clients();
 }
 
 std::size_t fetch::add_sights(std::size_t more) {
@@ -394,21 +399,33 @@ body_ptr fetch::whole_body(std::uint64_t copied) {
     return content;
 }
 
+bool fetch::take_in(fetch_reader& reader) {
+    if (abandoned_ || base_ != 0 || phase_ > phase::streaming || (pausing_ && holds_up())) {
+        return false;  // the reader was never listed: leaving is harmless
+    }
+    readers_.push_back(&reader);
+    reader.listed_ = true;
+    return true;
+}
+
 std::unique_ptr<fetch_reader> fetch::join(const std::shared_ptr<fetch>& source,
                                           net::wakeup::signal sleeper,
                                           bool& head_known) {
     auto reader = std::make_unique<fetch_reader>(source, std::move(sleeper));
     const std::lock_guard lock{source->guard_};
-    if (source->abandoned_ || source->base_ != 0 || source->phase_ > phase::streaming) {
-        return nullptr;  // the reader was never listed: leaving is harmless
-    }
-    if (source->pausing_ && source->holds_up()) {
+    if (!source->take_in(*reader)) {
         return nullptr;
     }
     head_known = source->head_ != nullptr;
-    source->readers_.push_back(reader.get());
-    reader->listed_ = true;
     return reader;
+}
+
+std::unique_ptr<fetch_reader> fetch::join_for_sibling(const std::shared_ptr<fetch>& source,
+                                                      net::wakeup::signal sleeper) {
+    auto reader = std::make_unique<fetch_reader>(source, std::move(sleeper));
+    const std::lock_guard lock{source->guard_};
+    reader->is_siblings_ = true;
+    return source->is_for_siblings() && source->take_in(*reader) ? std::move(reader) : nullptr;
 }
 
 void fetch::producer_expects_to_keep() {
@@ -423,6 +440,15 @@ bool fetch::serves_others() const {
 
 bool fetch::may_serve_siblings() const {
     const std::lock_guard lock{guard_};
+    return is_for_siblings();
+}
+
+bool fetch::is_kept() const {
+    const std::lock_guard lock{guard_};
+    return phase_ != phase::streaming || whole_ || outside_;
+}
+
+bool fetch::is_for_siblings() const {
     if (phase_ == phase::waiting) {
         return expected_ && !abandoned_;
     }

@@ -136,10 +136,11 @@ public:
     void producer_expects_to_keep();
     /// A 1xx head, whole, to be passed on.
     void producer_interim(std::string head);
-    /// Publishes the head. Returns how many readers wait for it now: each is a sight; later ones
+    /// Publishes the head. Returns how many clients wait for it now: each is a sight; later ones
     /// note their own.
     std::size_t producer_head(head_ptr head);
-    [[nodiscard]] std::size_t readers() const;
+    /// Clients of this instance that wait: a sibling's is a sight there.
+    [[nodiscard]] std::size_t clients() const;
     [[nodiscard]] head_ptr head() const;
     /// Sights of this fetch's key that wait for its end: a fetch that fails is none (admission).
     /// Adds some, and returns how many there were before.
@@ -194,12 +195,19 @@ public:
     [[nodiscard]] static std::unique_ptr<fetch_reader> join(const std::shared_ptr<fetch>& source,
                                                             net::wakeup::signal sleeper,
                                                             bool& head_known);
+    /// For a sibling's client, and so no sight of this instance's. Null also where a sibling may not
+    /// (may_serve_siblings).
+    [[nodiscard]] static std::unique_ptr<fetch_reader> join_for_sibling(
+        const std::shared_ptr<fetch>& source, net::wakeup::signal sleeper);
     /// False when the head is known and readers beside the first had better fetch for themselves.
     [[nodiscard]] bool serves_others() const;
     /// Its head is known and is fed by no sibling, and the body is being kept, for the store or
     /// beside it; or it will probably be (producer_expects_to_keep), and its head is not there yet: what
     /// a sibling may be told is here, though it is on its way.
     [[nodiscard]] bool may_serve_siblings() const;
+    /// For a sibling that joined before the head: it is being kept, or over, so that however slowly the sibling
+    /// reads, nobody else waits for that.
+    [[nodiscard]] bool is_kept() const;
 
 private:
     friend class fetch_reader;
@@ -215,6 +223,9 @@ private:
     void note_who_is_waited_for() const;   // with guard_ held
     [[nodiscard]] bool is_read() const;    // with guard_ held: by a reader still served
     [[nodiscard]] bool is_wanted() const;  // with guard_ held: read, or to be kept
+    [[nodiscard]] bool is_for_siblings() const;        // with guard_ held
+    [[nodiscard]] std::size_t count_clients() const;   // with guard_ held
+    [[nodiscard]] bool take_in(fetch_reader& reader);  // with guard_ held: at the first byte
     void leave(fetch_reader& reader);
 
     const fetch_limits limits_;
@@ -298,6 +309,7 @@ private:
     net::wakeup::signal sleeper_;
     std::atomic<bool> others_wait_{false};  // written with source_->guard_ held
     bool listed_ = false;  // from before anybody else sees this reader until it leaves
+    bool is_siblings_ = false;
     // Guarded by source_->guard_:
     std::uint64_t offset_ = 0;
     std::size_t interim_seen_ = 0;

@@ -176,7 +176,7 @@ void keeping::judge(cache::fetched_head& head, const received& came, word_of who
     too_large_ = head.length ? exceeds_stores(status, *head.length)
                              : w_.common.uncacheable.was_too_large(order_.key, steady_now());
     if (is_sight_) {
-        sights_ = std::max<std::size_t>(into_.readers(), 1);
+        sights_ = std::max<std::size_t>(into_.clients(), 1);
         note_sights(sights_);
     }
     note_verdict(head, came);

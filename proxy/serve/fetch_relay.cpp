@@ -246,9 +246,10 @@ awaitable<ended> fetch_relay::pass_interim() {
 }
 
 bool fetch_relay::may_follow(const cache::fetch_reader& reader) {
-    // A sibling that joined before the head was there may be who feeds it.
+    // A sibling that joined before the head was there may be who feeds it, or pace it for others.
+    const bool is_siblings = x_.asked.facts.asked.only_if_cached;
     if (!would_answer(x_, *head_, resident_now()) ||
-        (head_->fed_by_sibling && x_.asked.facts.asked.only_if_cached)) {
+        (is_siblings && (head_->fed_by_sibling || !reader.source()->is_kept()))) {
         return false;
     }
     if (!reader.source()->serves_others()) {

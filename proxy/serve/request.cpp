@@ -169,7 +169,7 @@ request read_request(http::request_head& head,
         };
         out.names_home = says(peer::home_field);
         out.names_site = says(peer::site_field);
-        out.waits = says(peer::waits_field);
+        out.waits_behind_102 = says(peer::waits_field);
     }
     http::strip_hop_by_hop(head.fields);
     if (out.accelerator) {

@@ -36,7 +36,7 @@ struct request {
     bool inside = false;        ///< of an opened tunnel
     bool names_home = false;    ///< it says that it is handed on (peer/homes.hpp)
     bool names_site = false;    ///< it says that siblings are to be asked (peer/reach.hpp)
-    bool waits = false;         ///< it says that it waits behind a 102 (peer/pulse.hpp)
+    bool waits_behind_102 = false;  ///< and says so (peer/pulse.hpp)
     bool https_prefix = false;  ///< asked for as http://HTTPS/…, and so are its redirects
     /// Nothing behind it is read as a request: CONNECT, and what asks for another protocol. Whoever
     /// sent it may have gone on in that protocol, with bytes of a third party's choice (RFC 9931).

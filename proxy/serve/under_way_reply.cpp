@@ -22,7 +22,7 @@ awaitable<ended_or_next> under_way_reply::give() {
         x_.asked.key, x_.asked.url, x_.out.news().handle());
     // Where there is no head yet its silence is the origin's, and not to be held against this instance.
     const bool has_head = reader && reader->source()->head();
-    const bool may_be_told = x_.asked.waits && x_.out.version == 11;
+    const bool may_be_told = x_.asked.waits_behind_102 && x_.out.version == 11;
     if (has_head || (reader && may_be_told)) {
         if (!has_head) {
             const auto said = co_await say_at_work(x_);

@@ -214,6 +214,24 @@ TEST_CASE(
     }
 }
 
+TEST_CASE("a sibling that waits for the head is no sight here, and is told whether it is kept") {
+    for (const bool is_kept : {true, false}) {
+        CAPTURE(is_kept);
+        collapse_table table;
+        const auto place = ask(table);
+        const auto& source = place.reader->source();
+        source->producer_expects_to_keep();
+        const auto lent = table.join_kept(key_of(url), url, {});
+        REQUIRE(lent);
+        CHECK(source->clients() == 1);
+        if (is_kept) {
+            REQUIRE(source->keep_whole());
+        }
+        CHECK(source->producer_head(head_of(10)) == 1);
+        CHECK(source->is_kept() == is_kept);
+    }
+}
+
 TEST_CASE("what is expected and fails, or that a sibling feeds after all, is joined by none") {
     {
         collapse_table table;
@@ -268,7 +286,7 @@ TEST_CASE("the first of a key leads, whoever comes meanwhile follows") {
     REQUIRE(later.reader);
     CHECK(!later.leads);
     CHECK(later.head_known);
-    CHECK(leader.reader->source()->readers() == 3);
+    CHECK(leader.reader->source()->clients() == 3);
     CHECK(table.size() == 1);
 }
 

@@ -131,7 +131,7 @@ TEST_CASE("nobody joins once the first bytes were let go") {
     source->producer_head(head_of());
     produce_until(*source, small.first_bytes + 128 * kib + 1, early);
     CHECK(!client{source}.reader);
-    CHECK(source->readers() == 1);
+    CHECK(source->clients() == 1);
 }
 
 TEST_CASE("what is kept whole may be joined as long as it runs, and no longer") {
@@ -461,9 +461,9 @@ TEST_CASE("a reader that left is waited for no more, and is told nothing") {
     }
     other.reader->leave();
     CHECK(!source->producer_must_pause());
-    CHECK(source->readers() == 1);
+    CHECK(source->clients() == 1);
     other.reader->leave();
-    CHECK(source->readers() == 1);
+    CHECK(source->clients() == 1);
 }
 
 TEST_CASE("the smallest window holds no more than it says, and keeps readers together") {
@@ -568,7 +568,7 @@ TEST_CASE("the fetch is given up when its last reader leaves, and its producer t
     source->producer_is(ready.handle(), [&] { ++stops; });
     client one{source};
     client two{source};
-    CHECK(source->readers() == 2);
+    CHECK(source->clients() == 2);
     source->producer_head(head_of());
     one.leave();
     CHECK(!source->abandoned());

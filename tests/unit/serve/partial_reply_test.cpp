@@ -127,7 +127,7 @@ TEST_CASE("an answer to our range that is none to the client's request is follow
     }
     at.settle();
     CHECK(at.sink.sent.empty());
-    CHECK(at.from->order->into->readers() == 0);
+    CHECK(at.from->order->into->clients() == 0);
     auto own = at.origin();
     CHECK(own.order->as<wanted::whole>() != nullptr);
     CHECK(own.order->replaces);
