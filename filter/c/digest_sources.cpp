@@ -223,6 +223,19 @@ int attach_to(void* memory, std::size_t bytes, reprise_source** source, reprise_
     return REPRISE_OK;
 }
 
+int has_no_sink(reprise_error* error) {
+    return face::fail(error, REPRISE_BAD_ARGUMENT, 0, "source and sink must not be null");
+}
+
+int pour(const std::vector<std::byte>& wire,
+         reprise_sink sink,
+         void* context,
+         reprise_error* error) {
+    return sink(context, wire.data(), wire.size()) == 0
+               ? REPRISE_OK
+               : face::fail(error, REPRISE_STOPPED, 0, "the caller's function stopped");
+}
+
 }  // namespace
 
 extern "C" {
@@ -313,15 +326,10 @@ int reprise_source_serve(reprise_source* source,
                          reprise_error* error) {
     return face::guarded(error, [&]() -> int {
         if (source == nullptr || sink == nullptr) {
-            return face::fail(error, REPRISE_BAD_ARGUMENT, 0, "source and sink must not be null");
+            return has_no_sink(error);
         }
         const auto wire = source->held.serve({.epoch = epoch, .counter = counter});
-        if (!wire) {
-            return REPRISE_UNCHANGED;
-        }
-        return sink(context, wire->data(), wire->size()) == 0
-                   ? REPRISE_OK
-                   : face::fail(error, REPRISE_STOPPED, 0, "the caller's function stopped");
+        return wire ? pour(*wire, sink, context, error) : REPRISE_UNCHANGED;
     });
 }
 
@@ -333,7 +341,7 @@ int reprise_source_news(reprise_source* source,
                         reprise_error* error) {
     return face::guarded(error, [&]() -> int {
         if (source == nullptr || sink == nullptr) {
-            return face::fail(error, REPRISE_BAD_ARGUMENT, 0, "source and sink must not be null");
+            return has_no_sink(error);
         }
         if (!source->tells_news) {
             return face::fail(error,
@@ -347,9 +355,7 @@ int reprise_source_news(reprise_source* source,
         case face::source::tidings::ask_whole: return REPRISE_ASK_WHOLE;
         case face::source::tidings::told: break;
         }
-        return sink(context, wire.data(), wire.size()) == 0
-                   ? REPRISE_OK
-                   : face::fail(error, REPRISE_STOPPED, 0, "the caller's function stopped");
+        return pour(wire, sink, context, error);
     });
 }
 

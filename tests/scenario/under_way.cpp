@@ -90,12 +90,21 @@ TEST_SUITE("scenario/under_way") {
             one.send(absolute_request("GET", url));
             return one;
         }
-        /// The second waits for what it is told of as long as the test's gate is shut.
-        void wait_long() {
+        /// The first tells of what it will probably store; the second waits for that as long as the test's
+        /// gate is shut, behind which the origin sends this.
+        void expect_behind_gate(const std::string& answer, bool then_closes = false) {
+            f.learn(0, 1);
             auto& [node, its] = f.nodes.at(1);
             its["peering"]["budget"] = "30s";
             node.reload(its);
             REQUIRE(f.is_by_news(1, "n0"));
+            f.origin.on("/a", [this, answer, then_closes](origin_request&, origin_connection& to) {
+                (void)rest.wait();
+                to.send(answer);
+                if (then_closes) {
+                    to.close();
+                }
+            });
         }
         /// Neither node lists it any more.
         [[nodiscard]] bool is_gone() {
@@ -275,12 +284,7 @@ TEST_SUITE("scenario/under_way") {
         "where what was fetched lately was stored, a sibling is told before the head is there") {
         told at;
         auto& f = at.f;
-        f.learn(0, 1);
-        at.wait_long();
-        f.origin.on("/a", [&](origin_request&, origin_connection& to) {
-            (void)at.rest.wait();
-            to.send(ok("Cache-Control: max-age=600\r\n", body));
-        });
+        at.expect_behind_gate(ok("Cache-Control: max-age=600\r\n", body));
         auto one = at.first();
         REQUIRE(eventually([&] { return f.claims(1, at.url); }));
         CHECK(f.origin.count("/a") == 1);
@@ -305,13 +309,7 @@ TEST_SUITE("scenario/under_way") {
             CAPTURE(answer.size());
             told at;
             auto& f = at.f;
-            f.learn(0, 1);
-            at.wait_long();
-            f.origin.on("/a", [&](origin_request&, origin_connection& to) {
-                (void)at.rest.wait();
-                to.send(answer);
-                to.close();
-            });
+            at.expect_behind_gate(answer, true);
             auto one = at.first();
             REQUIRE(eventually([&] { return f.claims(1, at.url); }));
             const auto joined = figure(f[0].stats(), "/collapsing/joined");
