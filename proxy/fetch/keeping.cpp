@@ -16,9 +16,7 @@ namespace reprise::proxy::fetch {
 namespace {
 
 constexpr std::chrono::seconds uncacheable_for{120};
-constexpr std::chrono::seconds too_large_for{3600};  // nobody is served otherwise for it
-constexpr std::chrono::hours expected_to_last{1};    // as far as is said before it is known
-constexpr std::chrono::seconds worth_expecting{10};
+constexpr std::chrono::seconds too_large_for{3600};   // nobody is served otherwise for it
 constexpr std::uint64_t room_for_a_read = 16u << 10;  // of a body of unknown length, at a time
 constexpr std::uint64_t room_ahead = 64u << 10;  // of the bytes that have come; one read is no more
 
@@ -41,8 +39,9 @@ void keeping::note_sights(std::size_t sights) {
     const admission_question asked{order_.key, order_.url, order_.admission, order_.may_use_peers};
     std::uint64_t lost = 0;
     for (std::size_t i = 0; i < sights; ++i) {
-        const bool is_ruled = expected_by_ && before + i == 0;
-        ruling_ = is_ruled ? *expected_by_ : rule_on(w_, asked, order_.pending_sights + before + i);
+        const auto& known = expected_.ruling();
+        ruling_ = known && before + i == 0 ? *known
+                                           : rule_on(w_, asked, order_.pending_sights + before + i);
         if (ruling_.seen_before > 0 && !order_.replaces && !too_large_) {
             ++lost;
         }
@@ -241,54 +240,17 @@ void keeping::is_known_to(cache::head_ptr head, std::size_t readers) {
     }
 }
 
-// What asks siblings, or may yet, is not told of: a sibling that it asked could wait for it. Nor what may
-// be answered for its client alone.
-void keeping::expect() {
-    const auto& o = order_;
-    const auto* whole = o.as<wanted::whole>();
-    auto& common = w_.common;
-    if (expected_by_ || whole == nullptr || whole->behind || !o.listed || !o.may_ask_siblings ||
-        o.exempt || o.own_range || o.own_conditions || !common.fetches.tells() ||
-        !common.kept_lately.expects(o.url) ||
-        common.uncacheable.was_too_large(o.key, steady_now())) {
-        return;
-    }
-    const admission_question asked{o.key, o.url, o.admission, o.may_use_peers};
-    expected_by_ = rule_on(w_, asked, o.pending_sights);
-    if (!expected_by_->admitted) {
-        return;
-    }
-    expected_ = true;
-    into_.producer_expects_to_keep();
-    common.fetches.promise_stored(o.key, o.into, wall_now() + expected_to_last);
-}
-
 void keeping::promise(bool is_all_here) {
     const auto until = cache::useful_until(head_->freshness, head_->directives);
-    note_kept(until);
+    if (whom_ == word_of::origin && !refused_) {
+        expected_.learn(storable_ && into_.may_serve_siblings(), until);
+    }
     const bool is_of_use = until > wall_now();
-    if (order_.listed && storable_ && (expected_ ? is_of_use : !is_all_here)) {
+    if (order_.listed && storable_ && (expected_.was_said() ? is_of_use : !is_all_here)) {
         w_.common.fetches.promise_stored(order_.key, order_.into, until);
-    } else if (expected_) {
+    } else if (expected_.was_said()) {
         w_.common.fetches.take_back(order_.key, order_.into);
     }
-}
-
-void keeping::note_failed() noexcept {
-    if (expected_ && head_ == nullptr) {
-        w_.common.kept_lately.note(order_.url, false);
-    }
-}
-
-// What the next of its directory will probably be. That admission waits says nothing of it.
-void keeping::note_kept(wall_time until) {
-    if (!w_.common.fetches.tells() || !order_.listed || order_.as<wanted::whole>() == nullptr ||
-        whom_ != word_of::origin || refused_) {
-        return;
-    }
-    const bool kept = storable_ && into_.may_serve_siblings() &&
-                      until > wall_now() + worth_expecting;
-    w_.common.kept_lately.note(order_.url, kept);
 }
 
 // What is admitted goes to memory, or to disk alone where memory does not take it. It is said to be

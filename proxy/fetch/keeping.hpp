@@ -2,7 +2,6 @@
 // What becomes of a response in the store: nothing, probation, memory, the disk, or a part of what
 // is there. It is judged when its head is known, and kept as its body comes.
 //
-//     expect()    siblings are told of what will probably be stored, before it is asked for
 //     judge()     storable? (RFC 9111 3) admitted? where? and what readers are told of it
 //     promise()   siblings are told of it, where they may join it, or what was told is taken back
 //     keep_up()   after each piece of the body
@@ -14,6 +13,7 @@
 #include "proxy/cache/fetch.hpp"
 #include "proxy/cache/partial_response.hpp"
 #include "proxy/cache/store.hpp"
+#include "proxy/fetch/expectation.hpp"
 #include "proxy/fetch/order.hpp"
 #include "proxy/fetch/received.hpp"
 #include "proxy/thread/worker.hpp"
@@ -35,10 +35,11 @@ enum class word_of : std::uint8_t { origin, sibling, unkept_sibling };
 class keeping {
 public:
     /// All outlive it.
-    keeping(thread::worker& w, const fetch_order& order, cache::fetch& into)
+    keeping(thread::worker& w, const fetch_order& order, cache::fetch& into, expectation& expected)
         : w_{w},
           order_{order},
-          into_{into} {}
+          into_{into},
+          expected_{expected} {}
 
     /// Nobody has been asked yet: what is invalidated from now on keeps the response out. Of
     /// several sources that are asked one after the other, or at once, the first may have answered
@@ -46,9 +47,6 @@ public:
     void begin() { begun_at_ = w_.common.store.mark(order_.key); }
     [[nodiscard]] const cache::invalidation_mark& begun_at() const noexcept { return begun_at_; }
 
-    /// The origin itself is about to be asked, and no sibling meanwhile or after: siblings hear of it, if
-    /// all that is known before the head says that it will be stored (kept_lately, and admission).
-    void expect();
     /// Says in `head` what becomes of it. An origin's or a parent's is `origin`.
     void judge(cache::fetched_head& head, const received& came, word_of whom);
     /// The head is known to so many readers: those that joined since judge() are sights too.
@@ -57,9 +55,6 @@ public:
     /// the collapse table. What was expected, and is not, is taken back. `is_all_here`: it came whole with
     /// its head, and will be stored before a sibling could hear. @pre is_known_to() was called
     void promise(bool is_all_here);
-    /// It failed, or was given up. Where siblings were told of it before a head, and none came, the next
-    /// of its directory is not told of so.
-    void note_failed() noexcept;
     /// A piece of the body has come.
     void keep_up();
     /// It is written to disk as it comes, and the disk takes it more slowly: more of it had better
@@ -104,18 +99,17 @@ private:
     void describe(cache::response_draft& stored) const;
     [[nodiscard]] bool waits() const { return probation_ != 0 && !into_.was_admitted(); }
     void count_stored(std::uint64_t bytes);
-    void note_kept(wall_time until);
 
     thread::worker& w_;
     const fetch_order& order_;
     cache::fetch& into_;
+    expectation& expected_;
     cache::invalidation_mark begun_at_;
     cache::head_ptr head_;  // once it is known
     word_of whom_ = word_of::origin;
     wall_time came_{};  // resident time
     cache::packed_wait wait_;
     cache::admission_ruling ruling_;
-    std::optional<cache::admission_ruling> expected_by_;  // of the first sight, before the head
     bool is_sight_ = false;
     std::size_t sights_ = 0;
     bool storable_ = false;
@@ -128,7 +122,6 @@ private:
     std::optional<cache::part_place> place_;  // of a 206 that may be stored as a part
     cache::stored_ptr joins_;                 // what is stored of the same representation
     std::uint64_t held_already_ = 0;          // bytes of it
-    bool expected_ = false;                   // siblings were told of it before its head came
     bool is_passed_ = false;                  // siblings were told that they may join it no more
     bool begins_none_ = false;                // its head may lack fields
 };

@@ -34,8 +34,9 @@ public:
           order_{std::move(order)},
           into_{*order_->into},
           at_{w, order_},
-          sources_{w, *order_, at_, keeping_},
-          keeping_{w, *order_, into_} {}
+          expected_{w, *order_},
+          sources_{w, *order_, at_, expected_},
+          keeping_{w, *order_, into_, expected_} {}
     ~producer() { into_.producer_left(); }
     producer(const producer&) = delete;
     producer& operator=(const producer&) = delete;
@@ -86,6 +87,7 @@ private:
     const std::shared_ptr<fetch_order> order_;
     cache::fetch& into_;
     upstream at_;
+    expectation expected_;
     sources sources_;
     keeping keeping_;
     bool refetch_ = false;        // the 304 was not about what is stored: once more,
@@ -97,7 +99,9 @@ void producer::fail(failure why) {
         .fetches_ended[static_cast<std::size_t>(into_.abandoned() ? fetch_end::given_up
                                                                   : fetch_end::failed)]
         .add();
-    keeping_.note_failed();
+    if (!into_.head()) {
+        expected_.failed();
+    }
     into_.producer_fail(std::move(why));
 }
 

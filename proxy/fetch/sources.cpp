@@ -443,7 +443,7 @@ awaitable<trouble> sources::connect_and_send(bool fresh_only) {
     }
     const auto* via = parent();
     if (!at_.rivals && !home_ && (via == nullptr || leads_through())) {
-        keeping_.expect();
+        expected_.begin();
     }
     at_.begin_reading();
     here_.came.requested = wall_now();

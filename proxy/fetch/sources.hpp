@@ -19,7 +19,7 @@
 //
 // Threads   its fetch's.
 
-#include "proxy/fetch/keeping.hpp"
+#include "proxy/fetch/expectation.hpp"
 #include "proxy/fetch/upstream.hpp"
 #include "proxy/peer/benefit.hpp"
 
@@ -33,11 +33,11 @@ namespace reprise::proxy::fetch {
 class sources {
 public:
     /// All outlive it. What it finds is `at.from`.
-    sources(thread::worker& w, fetch_order& order, upstream& at, keeping& kept)
+    sources(thread::worker& w, fetch_order& order, upstream& at, expectation& expected)
         : w_{w},
           order_{order},
           at_{at},
-          keeping_{kept},
+          expected_{expected},
           here_{at.from},
           into_{*order.into} {}
 
@@ -89,8 +89,8 @@ private:
     thread::worker& w_;
     fetch_order& order_;
     upstream& at_;
-    keeping& keeping_;  // hears when the origin itself is asked
-    source& here_;      // in it
+    expectation& expected_;
+    source& here_;  // in at_
     cache::fetch& into_;
     bool validate_ = false;
     std::shared_ptr<const peer::peer_book> book_;  // null: no peer is asked

@@ -56,7 +56,8 @@ struct arrival {
     arrival(node& in, std::shared_ptr<fetch_order> ordered)
         : at{in},
           order{std::move(ordered)},
-          kept{in.w, *order, *order->into} {
+          expected{in.w, *order},
+          kept{in.w, *order, *order->into, expected} {
         kept.begin();
     }
 
@@ -98,6 +99,7 @@ struct arrival {
 
     node& at;
     std::shared_ptr<fetch_order> order;
+    expectation expected;
     keeping kept;
     cache::packed_wait took{};  ///< that its fetch takes
     std::string text;
