@@ -177,7 +177,8 @@ std::string_view field_in(std::string_view head, std::string_view name) {
 }
 
 http_reply fetch_once(const endpoint& with, const std::string& request) {
-    const auto until = clock::now() + exchange_time + news_wait;
+    // News is waited for where a head is, and nowhere else.
+    auto until = clock::now() + exchange_time;
     const socket_handle to{
         ::socket(with.address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
     if (to.get() < 0) {
@@ -196,6 +197,7 @@ http_reply fetch_once(const endpoint& with, const std::string& request) {
     if (!send_all(to.get(), request, until)) {
         return failure("it does not take the question");
     }
+    until = clock::now() + exchange_time + news_wait;
     std::string came;
     std::size_t head_end = 0;
     const bool has_head = receive_until(to.get(), came, until, [&](const std::string& so_far) {
@@ -220,6 +222,7 @@ http_reply fetch_once(const endpoint& with, const std::string& request) {
         out.body.clear();
         return out;
     }
+    until = clock::now() + exchange_time;
     std::size_t length = 0;
     const auto said = field_in(head, "content-length");
     if (!field_in(head, "transfer-encoding").empty() || said.empty() ||
