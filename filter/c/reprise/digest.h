@@ -22,8 +22,9 @@
  *           it what came and left, publishes, and serves the same digests. One lock for all guards it. Where a process is killed that
  *           holds it, the next one that comes counts anew what goes with the places (milliseconds for a million keys), publishes, and
  *           goes on: what is missing is at most the key that was in hand. A counting source is better cleared then and told of all
- *           anew: a key that was half taken out costs others their places if it is taken out once more. One that is stopped and holds the lock is waited for. All are of one
- *           namespace of process ids, and of one run of the system: what outlived that is opened, not attached.
+ *           anew: a key that was half taken out costs others their places if it is taken out once more. One that is stopped and
+ *           holds the lock is waited for. All are of one namespace of process ids, and of one run of the system: what outlived that
+ *           is opened, not attached.
  * Errs      towards "holds it": `rate` of the keys that are not held; and what left since the last news. A key that is held
  *           is in each digest that was published after it came.
  * Errors    as in reprise/common.h. Nothing aborts, nothing throws through this face. Digests come from strangers: any bytes
