@@ -36,14 +36,25 @@ stop_started() {
     done
     started=()
 }
+# What each thread of what still runs does, or waits for in the kernel: no log tells that of a process that hangs.
+threads_of_started() {
+    local pid thread
+    for pid in "${started[@]}"; do
+        for thread in /proc/"$pid"/task/*; do
+            printf -- '--- %s: %s, %s, in %s, call %s\n' "$pid" "$(<"$thread/comm")" "$(sed -n 's/^State:\t//p' "$thread/status")" \
+                "$(<"$thread/wchan")" "$(<"$thread/syscall")"
+        done 2>/dev/null
+    done || true
+}
 finish() {
     local status=$?
     if ((status != 0 && status != 77)); then
         printf -- '--- %s\n' "test failed with status $status"
         local log
-        for log in "$work"/*.log; do
-            [[ -s $log ]] && printf -- '--- %s\n' "${log##*/}" && tail -n 40 "$log"
+        for log in "$work"/*.log "$work"/*/log/{diags.log,traffic.out,crash*}; do
+            [[ -s $log ]] && printf -- '--- %s\n' "${log#"$work"/}" && tail -n 40 "$log"
         done
+        threads_of_started
     fi >&2
     stop_started
     rm -rf "$work"
