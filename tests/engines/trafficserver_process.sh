@@ -59,7 +59,8 @@ END
 }
 
 # server_settings NAME PORT. (Statistics that are summed up before all of the server's threads run crash it: no sooner than half a
-# second after its start.)
+# second after its start. With each remote_sync the server writes its statistics to a file, on a thread that serves: beside what
+# keeps the disk busy that held all answers up for ten seconds.)
 server_settings() {
     cat >"$work/$1/etc/records.config" <<END
 CONFIG proxy.config.http.server_ports STRING $2:ip-in=127.0.0.1
@@ -74,7 +75,7 @@ CONFIG proxy.config.http.insert_response_via_str INT 2
 CONFIG proxy.config.http.cache.required_headers INT 2
 CONFIG proxy.config.http.wait_for_cache INT 1
 CONFIG proxy.config.raw_stat_sync_interval_ms INT 500
-CONFIG proxy.config.remote_sync_interval_ms INT 100
+CONFIG proxy.config.remote_sync_interval_ms INT ${sync:-60000}
 CONFIG proxy.config.config_update_interval_ms INT 100
 CONFIG proxy.config.diags.debug.enabled INT 0
 CONFIG proxy.config.dns.nameservers STRING 127.0.0.1
@@ -122,7 +123,7 @@ start_managed() {
     for _ in 1 2 3 4 5; do
         spare_port
         server=127.0.0.1:$spare
-        server_settings "$1" "$spare"
+        sync=100 server_settings "$1" "$spare" # traffic_ctl reads what was written so
         ((EUID != 0)) || chown -R 65534:65534 "$at"
         start "$1" "${as_user[@]}" setpriv --pdeathsig KILL env TS_RUNROOT="$at/runroot.yaml" traffic_manager
         manager_pid=$pid
