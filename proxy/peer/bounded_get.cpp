@@ -171,6 +171,7 @@ awaitable<got_response> bounded_get(net::origin_lease& lease,
         out.last_modified = value_of(head.fields, "Last-Modified");
         out.node = value_of(head.fields, node_field);
         out.tells_news = !value_of(head.fields, news_field).empty();
+        out.seen = value_of(head.fields, seen_field);
         out.fresh_for = fresh_for(head.fields, wall_now());
         const auto framing = http::response_framing(head, boost::beast::http::verb::get);
         if (!framing) {

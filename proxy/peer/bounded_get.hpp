@@ -23,6 +23,7 @@ struct got_response {
     unsigned status = 0;
     std::string etag{}, node{}, last_modified{};
     bool tells_news = false;                          ///< it has a Reprise-News
+    std::string seen{};                               ///< Reprise-Seen, as it stands
     std::optional<std::chrono::seconds> fresh_for{};  ///< Expires less Date, where both are dates
     std::vector<std::byte> body{};
 };

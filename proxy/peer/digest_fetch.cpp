@@ -11,17 +11,25 @@
 
 #include <algorithm>
 #include <atomic>
+#include <charconv>
+#include <cstddef>
 #include <cstring>
 #include <map>
 #include <utility>
 
 // One coroutine for each digest: wait, ask, hand the answer to the side thread, and wait until that
 // has decoded it, told the table and the log, and published the figures.
+//
+// What a sibling saw has a coroutine of its own, which asks until it follows by news. From then on that news
+// goes along with the digest's (resource.hpp): the digest's coroutine asks for both, and the other rests as
+// long as answers have both. At the beginning both may be asked for at the same time; then the sibling ends the older question.
 
 namespace reprise::proxy::peer {
 namespace {
 
 constexpr unsigned no_slot = most_slots;
+// What is held grows too old while a sibling that can't be reached is left alone: so often it is looked at.
+constexpr std::chrono::seconds longest_unlooked{10};
 
 std::optional<unsigned> as_shown(unsigned slot) noexcept {
     return slot == no_slot ? std::nullopt : std::optional{slot};
@@ -145,6 +153,10 @@ struct digest_fetcher::one {
     }
 
     [[nodiscard]] pursuit& part(bool of_seen) { return of_seen ? *seen : digest; }
+    /// From where news of what it saw may go along; none: from nowhere, or it can't be known now.
+    [[nodiscard]] std::optional<filter::digest_generation> seen_from() const {
+        return seen && !seen_is_aside ? seen->follower.news_from() : std::nullopt;
+    }
     void end() {
         digest.end();
         if (seen) {
@@ -157,6 +169,11 @@ struct digest_fetcher::one {
     pursuit digest;
     std::optional<pursuit> seen;
     std::shared_ptr<const filter::digest> seen_in_use;  // side thread's
+    // The loop's. What it saw goes along: the last answer had it.
+    bool seen_goes_along = false;
+    bool seen_rests = false;                              // its own coroutine
+    bool seen_is_aside = false;                           // the side thread has its follower
+    std::optional<filter::digest_generation> along_from;  // of the question under way, or the last
     struct {
         follow_trouble loss = follow_trouble::none;
         bool used = false;
@@ -173,7 +190,8 @@ struct digest_fetcher::shared {
         return stopped || sibling.gone || context.timer.stopped();
     }
     void give_slot_back(one& sibling);
-    [[nodiscard]] bool takes_here(one& sibling, bool seen, const got_response& answer);
+    [[nodiscard]] std::optional<got_response> take_along(one& sibling, got_response& answer);
+    [[nodiscard]] bool takes_here(one& sibling, bool seen, std::optional<got_response>& answer);
     void take(one& sibling, bool seen, std::optional<got_response> answer);
     void tell_table(one& sibling);
     void tell_members(one& sibling, unsigned slot, const digest_follower::news& news);
@@ -363,13 +381,55 @@ void digest_fetcher::shared::count() {
         }));
 }
 
+// What was seen, of an answer that has both; it is taken out of it. None: it has no such part, there is nothing to be
+// told, or it leads from elsewhere.
+std::optional<got_response> digest_fetcher::shared::take_along(one& sibling, got_response& answer) {
+    sibling.seen_goes_along = false;
+    const bool is_word = answer.trouble == follow_trouble::none &&
+                         (answer.status == 200 || answer.status == 304);
+    if (!is_word || !sibling.along_from || answer.seen.empty() || answer.seen == seen_ask) {
+        return std::nullopt;
+    }
+    std::size_t bytes = 0;
+    const auto* const end = answer.seen.data() + answer.seen.size();
+    const auto read = std::from_chars(answer.seen.data(), end, bytes);
+    if (read.ec != std::errc{} || read.ptr != end || bytes > answer.body.size()) {
+        answer.trouble = follow_trouble::bad_message;
+        answer.detail =
+            "Reprise-Seen: is \"ask\", or how many bytes of the body are news of what was seen";
+        return std::nullopt;
+    }
+    sibling.seen_goes_along = true;
+    const auto behind = answer.body.end() - static_cast<std::ptrdiff_t>(bytes);
+    got_response along{.status = bytes > 0 ? 200U : 304U,
+                       .node = answer.node,
+                       .tells_news = true,
+                       .body = {behind, answer.body.end()}};
+    answer.body.erase(behind, answer.body.end());
+    answer.status = answer.body.empty() ? 304 : answer.status;
+    if (sibling.seen_from() != sibling.along_from || !sibling.seen_rests) {
+        return std::nullopt;
+    }
+    // That there is nothing new is worth a word now and then: what is held does not grow old.
+    const auto good_at = sibling.seen->follower.figures().good_at;
+    const bool is_lately = good_at && steady_now() - *good_at < longest_unlooked;
+    return bytes > 0 || !is_lately ? std::optional{std::move(along)} : std::nullopt;
+}
+
 // A piece of a few places costs less than the way to the side thread and back. While that does nothing,
-// nothing that it might hold is waited for, since what it is given comes from this loop.
-bool digest_fetcher::shared::takes_here(one& sibling, bool seen, const got_response& answer) {
-    const bool is_plain = answer.trouble == follow_trouble::none && sibling.slot != no_slot &&
-                          (answer.node.empty() || answer.node != context.node);
-    return is_plain && context.members == nullptr && context.aside.is_idle() &&
-           sibling.part(seen).follower.begins_light(answer.status, answer.body);
+// nothing that it might hold is waited for, since what it is given comes from this loop. True: it was taken.
+bool digest_fetcher::shared::takes_here(one& sibling,
+                                        bool seen,
+                                        std::optional<got_response>& answer) {
+    const bool is_plain = answer && answer->trouble == follow_trouble::none &&
+                          sibling.slot != no_slot &&
+                          (answer->node.empty() || answer->node != context.node);
+    const bool takes = is_plain && context.members == nullptr && context.aside.is_idle() &&
+                       sibling.part(seen).follower.begins_light(answer->status, answer->body);
+    if (takes) {
+        take(sibling, seen, std::move(answer));
+    }
+    return takes;
 }
 
 // Side thread, or the loop. What a sibling's answer (none: time has passed) makes of what is known of it.
@@ -408,7 +468,13 @@ void digest_fetcher::shared::take(one& sibling, bool seen, std::optional<got_res
 awaitable<got_response> digest_fetcher::fetch(shared& all, one& sibling, bool seen) {
     auto& part = sibling.part(seen);
     const auto& of = sibling.of;
-    const auto question = part.follower.ask(steady_now());
+    auto question = part.follower.ask(steady_now());
+    if (!seen) {
+        sibling.along_from = question.wait.count() > 0 ? sibling.seen_from() : std::nullopt;
+    }
+    if (!seen && sibling.along_from) {
+        question.query += "&seen=" + to_text(*sibling.along_from);
+    }
     const auto lane = question.wait.count() == 0 ? exchange_lane::short_question
                       : seen                     ? exchange_lane::seen_news
                       : of.members               ? exchange_lane::members_news
@@ -425,18 +491,49 @@ awaitable<got_response> digest_fetcher::fetch(shared& all, one& sibling, bool se
     co_return got;
 }
 
+// The side thread takes what came of a question, or (none) of time that has passed: it is its alone until this ends.
+awaitable<void> digest_fetcher::take_aside(std::shared_ptr<shared> all,
+                                           std::shared_ptr<one> sibling,
+                                           bool seen,
+                                           std::optional<got_response> got) {
+    std::function<void()> work = [&all = *all, &one = *sibling, seen, &got] {
+        if (!all.stopped) {
+            all.take(one, seen, std::move(got));
+        }
+    };
+    sibling->seen_is_aside = sibling->seen_is_aside || seen;
+    co_await all->context.aside.run(all->context.io, std::move(work));
+    sibling->seen_is_aside = sibling->seen_is_aside && !seen;
+    if (!seen && !all->is_over(*sibling) && settle_slot(all, sibling)) {
+        std::function<void()> tell = [&all = *all, &one = *sibling] {
+            if (!all.stopped) {
+                all.tell_in_slot(one);
+            }
+        };
+        co_await all->context.aside.run(all->context.io, std::move(tell));
+    }
+}
+
 awaitable<void> digest_fetcher::run(std::shared_ptr<shared> all,
                                     std::shared_ptr<one> sibling,
                                     bool seen) {
     auto& part = sibling->part(seen);
     while (!all->is_over(*sibling)) {
-        // What is held grows too old while a sibling that can't be reached is left alone.
-        const auto next = std::min(part.follower.next(), steady_now() + std::chrono::seconds{10});
+        if (seen && sibling->seen_goes_along) {
+            sibling->seen_rests = true;
+            (void)co_await part.wake.wait(steady_now() + longest_unlooked);
+            sibling->seen_rests = sibling->seen_goes_along;
+            continue;
+        }
+        const auto next = std::min(part.follower.next(), steady_now() + longest_unlooked);
         if (next > steady_now()) {
             (void)co_await part.wake.wait(next);
         }
         if (all->is_over(*sibling)) {
             break;
+        }
+        if (seen && sibling->seen_goes_along) {
+            continue;
         }
         std::optional<got_response> got;
         if (steady_now() >= part.follower.next()) {
@@ -451,24 +548,16 @@ awaitable<void> digest_fetcher::run(std::shared_ptr<shared> all,
         if (all->is_over(*sibling)) {
             break;
         }
-        if (got && all->takes_here(*sibling, seen, *got)) {
-            all->take(*sibling, seen, std::move(got));
-            continue;
+        auto along = !seen && got ? all->take_along(*sibling, *got) : std::nullopt;
+        if (!all->takes_here(*sibling, seen, got)) {
+            co_await take_aside(all, sibling, seen, std::move(got));
         }
-        // The side thread's alone until this ends.
-        std::function<void()> work = [&all = *all, &one = *sibling, seen, &got] {
-            if (!all.stopped) {
-                all.take(one, seen, std::move(got));
-            }
-        };
-        co_await all->context.aside.run(all->context.io, std::move(work));
-        if (!seen && !all->is_over(*sibling) && settle_slot(all, sibling)) {
-            std::function<void()> tell = [&all = *all, &one = *sibling] {
-                if (!all.stopped) {
-                    all.tell_in_slot(one);
-                }
-            };
-            co_await all->context.aside.run(all->context.io, std::move(tell));
+        if (along && !all->is_over(*sibling) && !all->takes_here(*sibling, true, along)) {
+            co_await take_aside(all, sibling, true, std::move(along));
+        }
+        if (!seen && sibling->seen_rests && !(sibling->seen_goes_along && sibling->seen_from())) {
+            sibling->seen_goes_along = false;
+            sibling->seen->wake.notify();
         }
     }
 }

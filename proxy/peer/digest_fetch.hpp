@@ -5,7 +5,8 @@
 // origin pool (peers pass the destination guard), the body bounded and timed, the answer judged,
 // the sibling_table told. Only the GET runs on the loop, one at a time, that of a sibling which tells news
 // for as long as there is none: what a sibling sent may take seconds to decode and to put in the
-// table, so that is a side thread's; a short piece of news is taken where it comes. Each digest's has a connection of its own.
+// table, so that is a side thread's; a short piece of news is taken where it comes. What it saw lately is told with its digest,
+// in one answer, once both are followed by news.
 
 #include "config/options.hpp"
 #include "proxy/net/asio.hpp"
@@ -134,6 +135,10 @@ private:
                                std::shared_ptr<one> sibling,
                                bool seen);
     static awaitable<got_response> fetch(shared& all, one& sibling, bool seen);
+    static awaitable<void> take_aside(std::shared_ptr<shared> all,
+                                      std::shared_ptr<one> sibling,
+                                      bool seen,
+                                      std::optional<got_response> got);
 
     std::shared_ptr<shared> shared_;
 };

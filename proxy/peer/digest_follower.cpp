@@ -161,6 +161,11 @@ digest_follower::question digest_follower::ask(steady_time now) {
     return out;
 }
 
+std::optional<filter::digest_generation> digest_follower::news_from() const noexcept {
+    const bool goes_on = usable_ && held_ && !whole_next_ && figures_.by_news;
+    return goes_on ? std::optional{held_->stamp().generation} : std::nullopt;
+}
+
 void digest_follower::good(steady_time now, milliseconds wait) {
     failures_ = 0;
     whole_next_ = false;
@@ -294,7 +299,8 @@ void digest_follower::judge_news(const follow_answer& answer, steady_time now) {
         news_ = {.what = news::kind::flipped, .places = std::move(*turned)};
     }
     usable_ = true;
-    etag_ = answer.etag;
+    etag_ = '"' + to_text(held_->stamp().generation) +
+            '"';  // of what came along the answer has no field
     good(now, plan_.refresh);
 }
 

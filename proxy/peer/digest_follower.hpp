@@ -130,6 +130,8 @@ public:
         std::chrono::seconds wait{0};  ///< in `query`: the answer may take so much longer
     };
     [[nodiscard]] question ask(steady_time now);
+    /// From where news is asked for, if this is followed so.
+    [[nodiscard]] std::optional<filter::digest_generation> news_from() const noexcept;
 
     /// Whether answered() with this takes a moment, and waits for nobody: a short piece of news, or word
     /// that there is none. True: it is called next, on this thread.

@@ -6,12 +6,24 @@
 #include <utility>
 
 namespace reprise::proxy::peer {
+namespace {
+
+bool have_one_in_common(const news_waits::wanted& a, const news_waits::wanted& b) noexcept {
+    for (std::size_t i = 0; i < waited_for_count; ++i) {
+        if (a[i] && b[i]) {
+            return true;
+        }
+    }
+    return false;
+}
+
+}  // namespace
 
 news_waits::wait::~wait() {
     if (of_ != nullptr) {
         const std::scoped_lock lock{of_->guard_};
         if (!at_->ended) {
-            of_->count_of(*at_).fetch_sub(1, relaxed);
+            of_->count(*at_, false);
         }
         of_->waiters_.erase(at_);
     }
@@ -22,25 +34,31 @@ bool news_waits::wait::has_ended() const {
     return at_->ended;
 }
 
+void news_waits::count(const waiter& one, bool comes) noexcept {
+    for (std::size_t i = 0; i < waited_for_count; ++i) {
+        if (one.what[i]) {
+            of_[i].fetch_add(comes ? 1 : std::size_t{0} - 1, relaxed);
+        }
+    }
+}
+
 void news_waits::end(waiter& one) {
     if (!one.ended) {
         one.ended = true;
-        count_of(one).fetch_sub(1, relaxed);
+        count(one, false);
     }
     one.signal.notify();
 }
 
-news_waits::wait news_waits::enter(waited_for what,
+news_waits::wait news_waits::enter(const wanted& what,
                                    std::string address,
                                    std::string name,
-                                   std::optional<filter::digest_generation> since,
                                    net::wakeup::signal signal) {
     std::list<waiter> made;
     made.push_back({.what = what,
                     .address = std::move(address),
                     .name = std::move(name),
-                    .signal = std::move(signal),
-                    .since = since});
+                    .signal = std::move(signal)});
     const std::scoped_lock lock{guard_};
     auto& its = made.front();
     its.ended = over_;
@@ -53,22 +71,27 @@ news_waits::wait news_waits::enter(waited_for what,
         const bool same_address = at->address == its.address;
         of_address += same_address ? 1 : 0;
         ++all;
-        const bool is_asked_anew = same_address && at->what == what && at->name == its.name;
+        const bool is_asked_anew = same_address && at->name == its.name &&
+                                   have_one_in_common(at->what, what);
         if (is_asked_anew || (same_address && of_address >= most_of_address) || all >= most) {
             end(*at);
         }
     }
     if (!its.ended) {
-        count_of(its).fetch_add(1, relaxed);
+        count(its, true);
     }
     waiters_.splice(waiters_.end(), made);
     return {*this, std::prev(waiters_.end())};
 }
 
-void news_waits::wake_behind(waited_for what, const filter::digest_generation& newest) {
+void news_waits::wake_behind(const wanted& newest) {
     const std::scoped_lock lock{guard_};
     for (const auto& one : waiters_) {
-        if (one.what == what && one.since != newest) {
+        bool is_behind = false;
+        for (std::size_t i = 0; i < waited_for_count; ++i) {
+            is_behind = is_behind || (newest[i] && one.what[i] && one.what[i] != newest[i]);
+        }
+        if (is_behind) {
             one.signal.notify();
         }
     }

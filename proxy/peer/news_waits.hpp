@@ -25,11 +25,15 @@ inline constexpr std::size_t waited_for_count = 3;
 
 /// Threads   any. Outlives its waits.
 class news_waits {
+public:
+    /// Of each source what the asker holds; none: he does not wait for that. Counter 0: he wants the whole.
+    using wanted = std::array<std::optional<filter::digest_generation>, waited_for_count>;
+
+private:
     struct waiter {
-        waited_for what;
+        wanted what;
         std::string address, name;
         net::wakeup::signal signal;
-        std::optional<filter::digest_generation> since;  // none: the whole
         bool ended = false;
     };
     using place = std::list<waiter>::iterator;
@@ -54,15 +58,13 @@ public:
     };
 
     /// @param name   which of the address's instances it is, as it says itself
-    /// @param since  what it holds; none: it wants the whole
-    [[nodiscard]] wait enter(waited_for what,
+    [[nodiscard]] wait enter(const wanted& what,
                              std::string address,
                              std::string name,
-                             std::optional<filter::digest_generation> since,
                              net::wakeup::signal signal);
 
-    /// Wakes those that wait for this and hold something else than `newest`.
-    void wake_behind(waited_for what, const filter::digest_generation& newest);
+    /// Wakes, once each, those that wait for one of these sources and hold something else than its newest.
+    void wake_behind(const wanted& newest);
     /// Ends all waits there are, and with `for_good` those to come: the program ends.
     void end_all(bool for_good);
 
@@ -74,9 +76,7 @@ public:
 
 private:
     void end(waiter& one);
-    [[nodiscard]] std::atomic<std::size_t>& count_of(const waiter& one) noexcept {
-        return of_[static_cast<std::size_t>(one.what)];
-    }
+    void count(const waiter& one, bool comes) noexcept;
 
     mutable std::mutex guard_;
     std::list<waiter> waiters_;                                    // the oldest first

@@ -254,9 +254,10 @@ void peering::stop() {
 }
 
 peer::source_signals peering::signals_for(peer::waited_for what) {
-    return {.stir = [this, what] { keeper_.stir(what); },
-            .told = [this, what] { waits_.wake_behind(what, news_of(what)->newest()); },
-            .readers = [this, what] { return waits_.waiting(what); }};
+    return {
+        .stir = [this, what] { keeper_.stir(what); },
+        .told = [this, what] { told_[static_cast<std::size_t>(what)] = news_of(what)->newest(); },
+        .readers = [this, what] { return waits_.waiting(what); }};
 }
 
 news_shelf* peering::news_of(peer::waited_for what) {
@@ -268,28 +269,35 @@ news_shelf* peering::news_of(peer::waited_for what) {
     return nullptr;
 }
 
+// What was seen is told with what came to the digest, in one answer: while that has been told lately, its
+// step waits until it may be told again, `news` at most.
 keeper::plan peering::look() {
+    const auto now = steady_now();
+    const auto digest = static_cast<std::size_t>(waited_for::digest);
+    told_ = {};
     try {
-        source_.tick(steady_now(), wall_now());
+        source_.tick(now, wall_now());
         if (seen_source_) {
-            seen_source_->tick(steady_now(), wall_now());
+            seen_source_->tick(now, wall_now(), told_[digest] ? now : source_.next_news());
         }
         if (members_) {
-            members_->tick(steady_now(), wall_now());
+            members_->tick(now, wall_now());
         }
     } catch (const std::bad_alloc&) {
         if (const auto more = no_memory_for_digest.due()) {
             log::error("digest: out of memory; what changed is not in it yet", *more);
         }
     }
+    // All at once, so that whoever waits for two of them is woken when both are there.
+    waits_.wake_behind(told_);
     keeper::plan next;
-    const auto mind = [&next](waited_for what, const auto& of) {
-        next.until = std::min(next.until, of.due_at());
-        next.from[static_cast<std::size_t>(what)] = of.next_news();
+    const auto mind = [&next](waited_for what, const auto& of, steady_time not_before = {}) {
+        next.until = std::min(next.until, std::max(of.due_at(), not_before));
+        next.from[static_cast<std::size_t>(what)] = std::max(of.next_news(), not_before);
     };
     mind(waited_for::digest, source_);
     if (seen_source_) {
-        mind(waited_for::seen, *seen_source_);
+        mind(waited_for::seen, *seen_source_, source_.next_news());
     }
     if (members_) {
         mind(waited_for::members, *members_);
@@ -400,13 +408,14 @@ peer::news_waits::wait peering::wait_for_news(const http::request_head& request,
                                               const peer::resource_answer& told,
                                               net::wakeup::signal signal) {
     const auto which = peer::resource_at(request.target);
-    return waits_.enter(which == peer::resource::seen      ? peer::waited_for::seen
-                        : which == peer::resource::members ? peer::waited_for::members
-                                                           : peer::waited_for::digest,
-                        who.address,
-                        std::string{value_of(request, peer::node_field)},
-                        told.since,
-                        std::move(signal));
+    const auto what = which == peer::resource::seen      ? peer::waited_for::seen
+                      : which == peer::resource::members ? peer::waited_for::members
+                                                         : peer::waited_for::digest;
+    news_waits::wanted wanted;
+    wanted[static_cast<std::size_t>(waited_for::seen)] = told.seen_since;
+    wanted[static_cast<std::size_t>(what)] = told.since.value_or(filter::digest_generation{});
+    return waits_.enter(
+        wanted, who.address, std::string{value_of(request, peer::node_field)}, std::move(signal));
 }
 
 void peering::note_seen(std::string_view url, wall_time now) noexcept {

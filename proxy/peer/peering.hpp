@@ -190,6 +190,7 @@ private:
     // What the sources signal to, and so before them; stop() ends the keeper.
     peer::keeper keeper_;
     peer::news_waits waits_;
+    news_waits::wanted told_;  // the keeper's: what has come in this look
     peer::digest_source source_;
     std::unique_ptr<cache::resizable_admission> seen_;  // null: not shared
     std::unique_ptr<peer::seen_source> seen_source_;

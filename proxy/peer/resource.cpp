@@ -54,6 +54,12 @@ struct decision {
     std::string etag{};  ///< of news; of others it is that of `of`
     std::chrono::seconds wait{0};
     std::optional<filter::digest_generation> since{};
+    bool is_current = false;  ///< waiting for news alone: it has the newest, whose tag is `etag`
+    // What was seen, where it is asked for beside it.
+    bool heeds_seen = false;
+    wire_bytes seen{};  ///< null: nothing new
+    bool seen_is_beyond = false;
+    std::optional<filter::digest_generation> seen_since{};  ///< waiting: for that, too
 };
 
 bool has_etag(http::field_list fields, std::string_view etag) {
@@ -71,7 +77,7 @@ bool has_etag(http::field_list fields, std::string_view etag) {
 
 /// What is behind the target's question mark.
 struct question {
-    std::optional<filter::digest_generation> since{};
+    std::optional<filter::digest_generation> since{}, seen{};
     std::optional<std::chrono::seconds> wait{};
     bool is_bad = false;  ///< `wait` is no number of seconds
 };
@@ -105,6 +111,8 @@ question question_in(std::string_view target) {
     for (const auto& one : *parameters) {
         if (one.name == "since" && !out.since) {
             out.since = parse_generation(one.value);
+        } else if (one.name == "seen" && !out.seen) {
+            out.seen = parse_generation(one.value);
         } else if (one.name == "wait") {
             out.wait = seconds_in(one.value);
             out.is_bad = out.is_bad || !out.wait;
@@ -130,7 +138,7 @@ decision decide_news(const question& asked,
                      const std::shared_ptr<const published>& newest,
                      news_shelf& shelf,
                      bool waited) {
-    const decision later{.what = answered::waiting, .wait = *asked.wait, .since = asked.since};
+    decision later{.what = answered::waiting, .wait = *asked.wait, .since = asked.since};
     const bool may_wait = !waited && asked.wait->count() > 0;
     if (asked.since) {
         const auto found = shelf.look(*asked.since);
@@ -140,9 +148,10 @@ decision decide_news(const question& asked,
                     .body = found.wire,
                     .etag = '"' + to_text(found.newest) + '"'};
         case news_shelf::state::current:
-            return may_wait ? later
-                            : decision{.what = answered::not_modified,
-                                       .etag = '"' + to_text(found.newest) + '"'};
+            later.what = may_wait ? answered::waiting : answered::not_modified;
+            later.etag = '"' + to_text(found.newest) + '"';
+            later.is_current = true;
+            return later;
         case news_shelf::state::soon:
             if (may_wait) {
                 return later;
@@ -187,6 +196,7 @@ decision decide_figures(const http::request_head& request, const asker& who, con
 }
 
 decision decide_reprise(const http::request_head& request,
+                        const question& asked,
                         const asker& who,
                         const std::shared_ptr<const published>& newest,
                         news_shelf* news,
@@ -194,7 +204,6 @@ decision decide_reprise(const http::request_head& request,
     if (const auto refused = refused_to(who, request)) {
         return {.what = *refused};
     }
-    const auto asked = question_in(request.target);
     if (news != nullptr) {
         if (asked.is_bad) {
             return {.what = answered::bad_question};
@@ -219,8 +228,39 @@ decision decide_reprise(const http::request_head& request,
     return {.what = answered::whole, .of = newest, .body = newest->whole};
 }
 
+// News of what was seen goes along, so that one question is kept open for both. It is no reason to keep
+// who lacks the digest waiting, nor to answer him sooner.
+decision decide_digest(const http::request_head& request, const asker& who, const offered& what) {
+    const auto asked = question_in(request.target);
+    auto made = decide_reprise(request, asked, who, what.digest, what.digest_news, what.waited);
+    const bool has_digest = made.of || !made.etag.empty();
+    if (!has_digest || !asked.seen || !asked.wait || what.seen_news == nullptr ||
+        request.method != verb::get) {
+        return made;
+    }
+    auto found = what.seen_news->look(*asked.seen);
+    const bool is_there = found.what == news_shelf::state::ready;
+    made.seen_is_beyond = found.what == news_shelf::state::beyond;
+    if (made.what == answered::waiting && !is_there && !made.seen_is_beyond) {
+        made.seen_since = asked.seen;
+        return made;
+    }
+    made.heeds_seen = true;
+    made.seen = std::move(found.wire);
+    if (made.what == answered::waiting || made.what == answered::not_modified) {
+        made.what = is_there ? answered::news : answered::not_modified;
+    }
+    return made;
+}
+
+decision decide_seen(const http::request_head& request, const asker& who, const offered& what) {
+    return decide_reprise(
+        request, question_in(request.target), who, what.seen, what.seen_news, what.waited);
+}
+
 decision decide_members(const http::request_head& request, const asker& who, const offered& what) {
-    const auto made = decide_reprise(request, who, what.members, what.members_news, what.waited);
+    const auto made = decide_reprise(
+        request, question_in(request.target), who, what.members, what.members_news, what.waited);
     const bool refused = made.what == answered::not_a_peer || made.what == answered::not_signed;
     return what.serves_members || refused ? made : decision{};
 }
@@ -354,10 +394,10 @@ resource_answer answer(const http::request_head& request,
     decision made;
     if (which != resource::none && !is_get && request.method != verb::head) {
         made.what = answered::wrong_method;
-    } else if (which == resource::digest || which == resource::seen) {
-        made = which == resource::digest
-                   ? decide_reprise(request, who, what.digest, what.digest_news, what.waited)
-                   : decide_reprise(request, who, what.seen, what.seen_news, what.waited);
+    } else if (which == resource::digest) {
+        made = decide_digest(request, who, what);
+    } else if (which == resource::seen) {
+        made = decide_seen(request, who, what);
     } else if (which == resource::members) {
         made = decide_members(request, who, what);
     } else if (which == resource::figures) {
@@ -372,6 +412,7 @@ resource_answer answer(const http::request_head& request,
         out.status = 0;
         out.wait = made.wait;
         out.since = made.since;
+        out.seen_since = made.seen_since;
         return out;
     }
     const auto [status, text] = status_of(made.what);
@@ -396,7 +437,7 @@ resource_answer answer(const http::request_head& request,
         http::append_date(out.head, now + what.squid_for);
         out.head += "\r\n";
     } else {
-        if (made.body) {
+        if (made.body || made.seen) {
             add(out.head, "Content-Type", "application/octet-stream");
         }
         add(out.head, "Cache-Control", "private, no-cache, no-transform");
@@ -416,6 +457,12 @@ resource_answer answer(const http::request_head& request,
     if (news != nullptr && is_known) {
         add(out.head, news_field, std::to_string(longest_news_wait.count()));
     }
+    const auto seen_bytes = made.seen ? made.seen->size() : 0;
+    if (made.heeds_seen) {
+        add(out.head,
+            seen_field,
+            made.seen_is_beyond ? std::string{seen_ask} : std::to_string(seen_bytes));
+    }
     if (made.what == answered::not_ready) {
         add(out.head, "Retry-After", "1");
     }
@@ -430,7 +477,8 @@ resource_answer answer(const http::request_head& request,
     if (made.what != answered::not_modified) {
         add(out.head,
             "Content-Length",
-            std::to_string(made.body ? made.body->size() : refusal.size()));
+            std::to_string(made.body || made.seen ? (made.body ? made.body->size() : 0) + seen_bytes
+                                                  : refusal.size()));
     }
     if (close) {
         add(out.head, "Connection", "close");
@@ -449,6 +497,7 @@ resource_answer answer(const http::request_head& request,
         }
         out.handed_out = std::move(made.of);
     }
+    out.seen = std::move(made.seen);  // of a GET alone
     return out;
 }
 

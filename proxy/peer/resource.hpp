@@ -28,6 +28,10 @@
 //                                     n seconds (30 at most); else the same. Such an answer has the
 //                                     field Reprise-News. Where peering.news is 0 `wait` is nothing.
 //     ?wait=<n>                       the whole, of a generation from which news goes on
+//     ?since=…&seen=<generation>&wait=<n>   of the first: the same, and news of the second behind it in one
+//                                     body, as soon as there is either. The field Reprise-Seen says how many
+//                                     bytes of the body that is (0: none); "ask" where news leads nowhere
+//                                     from there, and /seen is to be asked; nothing where nothing is shared.
 //
 // None of these is anything to the figures, which are new each time.
 //
@@ -58,6 +62,9 @@ inline constexpr std::string_view squid_digest_path = "/squid-internal-periodic/
 inline constexpr std::string_view squid_netdb_path = "/squid-internal-dynamic/netdb";
 /// The field that says that this node answers to `wait`, and how many seconds it waits at most.
 inline constexpr std::string_view news_field = "Reprise-News";
+/// And how much of the answer is news of what was seen; or seen_ask.
+inline constexpr std::string_view seen_field = "Reprise-Seen";
+inline constexpr std::string_view seen_ask = "ask";
 inline constexpr std::chrono::seconds longest_news_wait{30};
 
 enum class resource : std::uint8_t {
@@ -139,6 +146,7 @@ struct resource_answer {
     std::string head;  ///< whole, empty line included
     std::string text;  ///< the body of a refusal, and then there is no other
     wire_bytes body;   ///< null: none
+    wire_bytes seen;   ///< behind it: news of what was seen; null: none
     /// Squids up to at least 7.6 garble a mask that comes in one read with its control block: send
     /// head and so many bytes of the body, wait, then the rest. 0: all at once.
     std::size_t first = 0;
@@ -148,9 +156,10 @@ struct resource_answer {
     /// waiting: for how long at most, and what it holds (none: it wants the whole).
     std::chrono::seconds wait{0};
     std::optional<filter::digest_generation> since;
+    std::optional<filter::digest_generation> seen_since;  ///< none: it does not wait for that
 
     [[nodiscard]] std::size_t bytes() const noexcept {
-        return head.size() + text.size() + (body ? body->size() : 0);
+        return head.size() + text.size() + (body ? body->size() : 0) + (seen ? seen->size() : 0);
     }
 };
 

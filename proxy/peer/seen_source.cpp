@@ -86,7 +86,7 @@ void seen_source::look_at_filter() {
     }
 }
 
-void seen_source::tick(steady_time steady, wall_time now) {
+void seen_source::tick(steady_time steady, wall_time now, steady_time not_before) {
     told_.listen(steady);
     take_noted();
     const bool looks = !looked_ || steady - *looked_ >= publish_after_;
@@ -95,7 +95,7 @@ void seen_source::tick(steady_time steady, wall_time now) {
         look_at_filter();
     }
     if (told_.any()) {
-        told_.tell(looks, steady, now);
+        told_.tell(looks, steady, now, not_before);
     }
 }
 

@@ -75,7 +75,7 @@ void told_bits::publish(wall_time now) {
     }
 }
 
-void told_bits::tell(bool publishes, steady_time steady, wall_time now) {
+void told_bits::tell(bool publishes, steady_time steady, wall_time now, steady_time not_before) {
     const auto newest = digests_.now();
     const bool is_whole_of_now = newest && !journal_->is_open() &&
                                  newest->bits->stamp().generation == stamp().generation;
@@ -87,7 +87,8 @@ void told_bits::tell(bool publishes, steady_time steady, wall_time now) {
         if (teller_) {
             teller_->stepped(steady);
         }
-    } else if (teller_ && teller_->is_due(*journal_, steady) && journal_->close(counter_ + 1)) {
+    } else if (teller_ && steady >= not_before && teller_->is_due(*journal_, steady) &&
+               journal_->close(counter_ + 1)) {
         ++counter_;
         teller_->stepped(steady);
     }

@@ -46,8 +46,9 @@ public:
     [[nodiscard]] std::uint64_t keys() const noexcept { return keys_; }
 
     /// Last of all in a tick: tells what has turned. `publishes`: it is time for a whole generation,
-    /// for those who do not follow by news. @pre any() @throws std::bad_alloc; the next call goes on
-    void tell(bool publishes, steady_time steady, wall_time now);
+    /// for those who do not follow by news. `not_before`: until then no step ends at its pace alone.
+    /// @pre any() @throws std::bad_alloc; the next call goes on
+    void tell(bool publishes, steady_time steady, wall_time now, steady_time not_before = {});
 
     [[nodiscard]] news_shelf* news() noexcept { return teller_ ? &teller_->shelf() : nullptr; }
     /// From when on tell() would tell what came.

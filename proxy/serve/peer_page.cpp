@@ -73,6 +73,9 @@ awaitable<ended_or_next> peer_page::give() {
     if (page.body) {
         x_.out.add(text_of(*page.body));
     }
+    if (page.seen) {
+        x_.out.add(text_of(*page.seen));
+    }
     if (const auto at_once = x_.out.send_now()) {
         co_return *at_once;
     }

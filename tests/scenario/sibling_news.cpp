@@ -202,5 +202,7 @@ TEST_SUITE("scenario/sibling_news") {
                        [&] { return figure(f[1].stats(), "/siblings/seen_news/n0") > news; }) &&
                    cache_status_of(f[1].get(f.origin.url(path))).stored;
         }));
+        // One question is kept open for both.
+        CHECK(eventually([&] { return figure(f[0].stats(), "/digest/news/waiting") == 1; }));
     }
 }

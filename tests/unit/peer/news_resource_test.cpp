@@ -37,6 +37,7 @@ struct desk {
         what.digest = digests.now();
         what.node = "n";
         what.digest_news = &shelf;
+        what.seen_news = shares ? &seen : nullptr;
         what.waited = waited;
         return answer(head, who, what, false, now);
     }
@@ -48,6 +49,8 @@ struct desk {
     publication digests;
     unsigned stirred = 0;
     news_shelf shelf{[this] { ++stirred; }};
+    bool shares = true;
+    news_shelf seen{[this] { ++stirred; }};
 };
 
 news_shelf::form form_from(std::uint64_t base) {
@@ -125,6 +128,69 @@ TEST_SUITE("peer/news_resource") {
         d.put(7, 5, {{.base = 6, .wire = nullptr}, {.base = 5, .wire = nullptr}});
         CHECK(d.ask(d.since(6)).what == answered::waiting);
         CHECK(d.shelf.take_wishes().whole);
+    }
+
+    TEST_CASE("what was seen goes along where both are asked for, and either ends the wait") {
+        desk d;
+        const std::uint64_t other = 77;
+        const auto both = [&](std::uint64_t digest, std::uint64_t of_seen) {
+            return d.since(digest) + "&seen=" + to_text({.epoch = other, .counter = of_seen});
+        };
+        const auto put_seen = [&](std::uint64_t newest, std::vector<news_shelf::form> forms = {}) {
+            d.seen.put({.epoch = other, .counter = newest}, 3, std::move(forms));
+        };
+        d.put(7, 5, {form_from(6)});
+        put_seen(4);
+        auto told = d.ask(both(7, 4));
+        CHECK(told.what == answered::waiting);
+        CHECK(told.since == filter::digest_generation{.epoch = d.epoch, .counter = 7});
+        CHECK(told.seen_since == filter::digest_generation{.epoch = other, .counter = 4});
+        told = d.ask(both(7, 4), true);
+        CHECK(told.status == 304);
+        CHECK(told.head.find("Reprise-Seen: 0\r\n") != std::string::npos);
+
+        // The digest's alone, what was seen alone, and both.
+        told = d.ask(both(6, 4));
+        CHECK(told.what == answered::news);
+        CHECK(told.head.find("Reprise-Seen: 0\r\n") != std::string::npos);
+        CHECK(told.head.find("Content-Length: 140\r\n") != std::string::npos);
+        CHECK(told.seen == nullptr);
+        put_seen(5, {form_from(4)});
+        told = d.ask(both(7, 4));
+        CHECK(told.what == answered::news);
+        CHECK(told.status == 200);
+        CHECK(told.body == nullptr);
+        REQUIRE(told.seen != nullptr);
+        CHECK(told.head.find("Reprise-Seen: 140\r\n") != std::string::npos);
+        CHECK(told.head.find("Content-Length: 140\r\n") != std::string::npos);
+        CHECK(told.head.find("ETag: \"" + to_text({d.epoch, 7}) + "\"\r\n") != std::string::npos);
+        told = d.ask(both(6, 4));
+        CHECK(told.head.find("Reprise-Seen: 140\r\n") != std::string::npos);
+        CHECK(told.head.find("Content-Length: 280\r\n") != std::string::npos);
+        CHECK(told.bytes() == told.head.size() + 280);
+
+        // News leads nowhere from there: it is to be asked for itself, and at once.
+        told = d.ask(both(7, 2));
+        CHECK(told.status == 304);
+        CHECK(told.head.find("Reprise-Seen: ask\r\n") != std::string::npos);
+
+        // Whoever lacks the digest waits for that, and whoever is no sibling hears nothing.
+        d.put(7, 6);
+        told = d.ask("?wait=25&seen=" + to_text({.epoch = other, .counter = 4}));
+        CHECK(told.what == answered::waiting);
+        CHECK(told.seen_since == std::nullopt);
+        told = d.ask(both(7, 4), false, "GET", {});
+        CHECK(told.status == 403);
+        CHECK(told.head.find("Reprise-Seen") == std::string::npos);
+        CHECK(told.seen == nullptr);
+        told = d.ask(both(7, 4), false, "HEAD");
+        CHECK(told.head.find("Reprise-Seen") == std::string::npos);
+        CHECK(told.seen == nullptr);
+        // A node that shares nothing does not say the field.
+        d.shares = false;
+        told = d.ask(both(6, 4));
+        CHECK(told.status == 200);
+        CHECK(told.head.find("Reprise-Seen") == std::string::npos);
     }
 
     TEST_CASE("a wait is a number of seconds, at most thirty") {

@@ -25,9 +25,24 @@ struct waiting : net::test_loop {
                const std::string& name,
                std::optional<generation> since = generation{.epoch = 1, .counter = 5},
                waited_for what = waited_for::digest) {
+        return enter_for(only(what, since.value_or(generation{})), address, name);
+    }
+    one& enter_for(const news_waits::wanted& what,
+                   const std::string& address,
+                   const std::string& name) {
         auto& made = *all.emplace_back(std::make_unique<one>(timer));
-        made.place.emplace(waits.enter(what, address, name, since, made.wake.handle()));
+        made.place.emplace(waits.enter(what, address, name, made.wake.handle()));
         return made;
+    }
+    static news_waits::wanted only(waited_for what, generation is) {
+        news_waits::wanted out;
+        out[static_cast<std::size_t>(what)] = is;
+        return out;
+    }
+    static news_waits::wanted both(generation digest, generation seen) {
+        auto out = only(waited_for::digest, digest);
+        out[static_cast<std::size_t>(waited_for::seen)] = seen;
+        return out;
     }
 
     news_waits waits;
@@ -43,7 +58,7 @@ TEST_SUITE("peer/news_waits") {
         auto& behind = w.enter("a", "2");
         auto& whole = w.enter("a", "3", std::nullopt);
         auto& seen = w.enter("a", "2", generation{.epoch = 1, .counter = 5}, waited_for::seen);
-        w.waits.wake_behind(waited_for::digest, {.epoch = 1, .counter = 6});
+        w.waits.wake_behind(waiting::only(waited_for::digest, {.epoch = 1, .counter = 6}));
         CHECK_FALSE(current.is_woken());
         CHECK(behind.is_woken());
         CHECK(whole.is_woken());
@@ -74,6 +89,28 @@ TEST_SUITE("peer/news_waits") {
         for (auto* one : {&of_seen, &other, &elsewhere, &second}) {
             CHECK_FALSE(one->place->has_ended());
         }
+    }
+
+    TEST_CASE("one may wait for two, and is woken once for both") {
+        waiting w;
+        const generation five{.epoch = 1, .counter = 5}, six{.epoch = 1, .counter = 6};
+        auto& two = w.enter_for(waiting::both(five, five), "a", "1");
+        CHECK(w.waits.waiting() == 1);
+        CHECK(w.waits.waiting(waited_for::digest) == 1);
+        CHECK(w.waits.waiting(waited_for::seen) == 1);
+        w.waits.wake_behind(waiting::only(waited_for::seen, five));
+        w.waits.wake_behind(waiting::only(waited_for::members, six));
+        CHECK_FALSE(two.is_woken());
+        w.waits.wake_behind(waiting::only(waited_for::seen, six));
+        CHECK(two.is_woken());
+        w.waits.wake_behind(waiting::both(six, six));
+        CHECK(two.is_woken());
+        auto& newer = w.enter("a", "1", five, waited_for::seen);
+        CHECK(two.place->has_ended());
+        CHECK(w.waits.waiting(waited_for::digest) == 0);
+        CHECK(w.waits.waiting(waited_for::seen) == 1);
+        w.enter_for(waiting::both(five, five), "a", "1");
+        CHECK(newer.place->has_ended());
     }
 
     TEST_CASE("one address, and all together, are bounded: the oldest end") {
@@ -109,7 +146,7 @@ TEST_SUITE("peer/news_waits") {
         waiting w;
         std::jthread waker{[&w](const std::stop_token& stop) {
             for (std::uint64_t i = 0; !stop.stop_requested(); ++i) {
-                w.waits.wake_behind(waited_for::digest, {.epoch = 1, .counter = i});
+                w.waits.wake_behind(waiting::only(waited_for::digest, {.epoch = 1, .counter = i}));
                 if (i % 100 == 0) {
                     w.waits.end_all(false);
                 }

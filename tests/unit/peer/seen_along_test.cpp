@@ -1,0 +1,209 @@
+// What a sibling saw, told along with its digest.
+
+#include "filter/admission.hpp"
+#include "proxy/peer/digest_fetch.hpp"
+#include "proxy/peer/resource.hpp"
+#include "proxy/peer/seen_source.hpp"
+#include "tests/unit/filter/digests.hpp"
+#include "tests/unit/peer/sibling_bench.hpp"
+#include "tests/unit/peer/sibling_server.hpp"
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace reprise::proxy::peer::test::of_seen_along {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// A sibling that shares what it sees, and answers at once whatever there is.
+struct sharing {
+    sharing() {
+        filter::standard_bloom bits{filter::digest_size(1000, 0.01)};
+        digests.publish(
+            filter::digest::of(
+                bits, {.seed = secret.id(), .generation = {.epoch = 5, .counter = 1}, .keys = 0}),
+            wall_now());
+        news.put({.epoch = 5, .counter = 1}, 1, {});
+        filter->note(key(0), now);
+        source.tick(steady_now(), wall_now());
+    }
+    static std::unique_ptr<filter::admission_filter> filter_of(std::uint64_t objects,
+                                                               std::chrono::sys_seconds now) {
+        return std::make_unique<filter::admission_filter>(
+            filter::admission_settings{.objects = objects, .age = 1h}, now);
+    }
+    void sees(std::uint64_t i) {
+        filter->note(key(i), now);
+        source.noted(name_of(url(i), secret));
+    }
+    [[nodiscard]] filter::key_hash key(std::uint64_t i) const {
+        return key_of(name_of(url(i), secret), secret);
+    }
+    static std::string url(std::uint64_t i) { return "http://o/" + std::to_string(i); }
+
+    std::string reply(const http::request_head& head) {
+        source.tick(steady_now(), wall_now());
+        const bool for_seen = head.target.starts_with(seen_path);
+        (for_seen                                         ? of_seen
+         : head.target.find("&seen=") != head.target.npos ? of_both
+                                                          : of_digest) += 1;
+        if (is_down) {
+            return {};
+        }
+        auto made = answer(head,
+                           {.is_reprise = true},
+                           {.digest = digests.now(),
+                            .seen = source.digests().now(),
+                            .squid = nullptr,
+                            .node = "b",
+                            .digest_news = &news,
+                            .seen_news = is_old && !for_seen ? nullptr : source.news(),
+                            .waited = true},
+                           false,
+                           wall_now());
+        for (const auto& part : {made.body, made.seen}) {
+            if (part) {
+                made.head.append(reinterpret_cast<const char*>(part->data()), part->size());
+            }
+        }
+        if (!false_length.empty() && made.head.find("Reprise-Seen: ") != std::string::npos) {
+            const auto at = made.head.find("Reprise-Seen: ") + 14;
+            made.head.replace(at, made.head.find("\r\n", at) - at, false_length);
+        }
+        return made.head;
+    }
+
+    fleet_secret secret = *fleet_secret::from_content(std::string(40, 'f'));
+    std::chrono::sys_seconds now = std::chrono::floor<std::chrono::seconds>(wall_now());
+    std::unique_ptr<filter::admission_filter> filter = filter_of(10'000, now);
+    publication digests;
+    news_shelf news{[] {}};
+    std::uint64_t drawn = 0;
+    seen_source source{
+        secret.id(),
+        1s,
+        [this](const filter::digest_stamp& stamp) {
+            return std::make_unique<filter::digest>(filter->recent_digest(stamp));
+        },
+        [this] { return ++drawn; },
+        {.every = 1ms, .key_of = [this](std::uint64_t name) { return key_of(name, secret); }}};
+    unsigned of_digest = 0, of_seen = 0, of_both = 0;  // questions
+    bool is_old = false;                               // it does not know that the one may go along
+    bool is_down = false;
+    std::string false_length;
+};
+
+struct bench : test::sibling_bench {
+    bench() : sibling_bench{std::string(40, 'f')} {
+        followed one;
+        one.name = "b";
+        one.host = "127.0.0.1";
+        one.port = server.port;
+        one.seen = true;
+        one.refresh = 20ms;
+        fetcher.follow({one});
+    }
+    ~bench() {
+        fetcher.stop();
+        end();
+    }
+    [[nodiscard]] follow_context listening() {
+        auto by = context();
+        by.seen = &seen;
+        by.news = 10ms;
+        return by;
+    }
+    [[nodiscard]] bool hears_of(std::uint64_t i) { return reader.may_contain(there.key(i)); }
+    [[nodiscard]] follow_figures seen_figures() const { return fetcher.figures().front().seen; }
+    template <class Condition>
+    void until(Condition met) {
+        run_until(met);
+        REQUIRE(met());
+    }
+    void until_along() {
+        until([this] { return there.of_both > 1; });
+        const auto asked = there.of_both;
+        until([&] { return there.of_both > asked; });
+    }
+
+    sharing there;
+    sibling_server server{*this, [this](const auto& head) { return there.reply(head); }};
+    seen_elsewhere seen;
+    seen_elsewhere::reader reader{seen};
+    digest_fetcher fetcher{listening()};
+};
+
+}  // namespace
+
+TEST_SUITE("peer/seen_along") {
+    TEST_CASE("once both are followed by news one question asks for both") {
+        bench b;
+        b.until([&] { return b.hears_of(0); });
+        b.until_along();
+        const auto before = b.there.of_seen;
+        for (std::uint64_t i = 1; i < 3; ++i) {
+            b.there.sees(i);
+            b.until([&] { return b.hears_of(i); });
+        }
+        CHECK(b.there.of_seen == before);
+        CHECK(b.seen_figures().news >= 2);
+        CHECK(b.seen_figures().wholes == 1);
+        CHECK(b.seen_figures().state == follow_state::current);
+        CHECK(b.fetcher.figures().front().digest.wholes == 1);
+        CHECK(b.fetcher.figures().front().digest.failed == 0);
+
+        // News leads nowhere any more: it is asked for itself, and goes along again.
+        b.there.filter = sharing::filter_of(20'000, b.there.now);
+        b.there.filter->note(b.there.key(9), b.there.now);
+        b.until([&] { return b.hears_of(9); });
+        CHECK(b.there.of_seen > before);
+        CHECK(b.seen_figures().wholes == 2);
+        b.until_along();
+        b.there.sees(10);
+        b.until([&] { return b.hears_of(10); });
+    }
+
+    TEST_CASE("of a sibling that knows nothing of it both are asked for, each for itself") {
+        bench b;
+        b.there.is_old = true;
+        b.until([&] { return b.hears_of(0) && b.there.of_both > 0; });
+        for (std::uint64_t i = 1; i < 3; ++i) {
+            b.there.sees(i);
+            b.until([&] { return b.hears_of(i); });
+        }
+        CHECK(b.there.of_seen > 2);
+        CHECK(b.seen_figures().state == follow_state::current);
+    }
+
+    TEST_CASE("a length that can't be is refused by name, and loses nothing of what was seen") {
+        for (const std::string wrong : {"999999", "1x"}) {
+            bench b;
+            b.there.false_length = wrong;
+            b.until([&] {
+                return b.fetcher.figures().front().digest.trouble == follow_trouble::bad_message;
+            });
+            CHECK(b.fetcher.figures().front().digest.detail.starts_with("Reprise-Seen"));
+            b.there.sees(1);
+            b.until([&] { return b.hears_of(1); });
+        }
+    }
+
+    TEST_CASE("one that goes away while both went along is followed again in both") {
+        bench b;
+        b.until_along();
+        b.there.is_down = true;
+        b.until([&] { return b.seen_figures().failed > 0; });
+        CHECK(b.fetcher.figures().front().digest.failed > 0);
+        b.there.is_down = false;
+        b.there.sees(1);
+        b.until([&] { return b.hears_of(1); });
+    }
+}
+
+}  // namespace reprise::proxy::peer::test::of_seen_along
