@@ -35,14 +35,6 @@ std::optional<unsigned> as_shown(unsigned slot) noexcept {
     return slot == no_slot ? std::nullopt : std::optional{slot};
 }
 
-nonce nonce_of(const std::function<std::uint64_t()>& random) {
-    nonce out;
-    const std::uint64_t words[2] = {random(), random()};
-    static_assert(sizeof words == sizeof out);
-    std::memcpy(out.data(), words, sizeof words);
-    return out;
-}
-
 }  // namespace
 
 std::string followed::authority() const {
@@ -61,7 +53,7 @@ std::string digest_request(const followed& of,
                            const fleet_secret& secret,
                            std::string_view node,
                            wall_time now,
-                           const std::function<std::uint64_t()>& random) {
+                           const nonce& fresh) {
     std::string target{path};
     if (!question.query.empty()) {
         target.append("?").append(question.query);
@@ -91,7 +83,8 @@ std::string digest_request(const followed& of,
                      {.method = "GET", .target = target, .host = host, .secure = of.https},
                      {.from = node, .to = endpoint},
                      now,
-                     nonce_of(random));
+                     fresh,
+                     question.forms);
     }
     wire += "\r\n";
     return wire;
@@ -108,7 +101,7 @@ struct digest_fetcher::pursuit {
     pursuit(const follow_plan& plan, follow_context& context)
         : follower{plan, context.random(), steady_now()},
           wake{context.timer},
-          exchange{context.timer} {}
+          exchange{context.timer, context.random} {}
 
     void end() {
         exchange.end();
@@ -474,6 +467,7 @@ awaitable<got_response> digest_fetcher::fetch(shared& all, one& sibling, bool se
     }
     if (!seen && sibling.along_from) {
         question.query += "&seen=" + to_text(*sibling.along_from);
+        question.forms = sibling.seen_goes_along ? signed_as::rfc9421 : signed_as::both;
     }
     const auto lane = question.wait.count() == 0 ? exchange_lane::short_question
                       : seen                     ? exchange_lane::seen_news

@@ -19,6 +19,7 @@
 #include "proxy/peer/secret.hpp"
 #include "proxy/peer/seen_source.hpp"
 #include "proxy/peer/sibling_table.hpp"
+#include "proxy/peer/signature.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -78,7 +79,7 @@ struct follow_context {
                                          const fleet_secret& secret,
                                          std::string_view node,
                                          wall_time now,
-                                         const std::function<std::uint64_t()>& random);
+                                         const nonce& fresh);
 
 /// Follows a list of siblings that may change.
 ///

@@ -26,7 +26,7 @@ struct fleet_fetcher::shared {
           table{into},
           rounds{context.random()},
           wake{context.timer},
-          exchange{context.timer} {}
+          exchange{context.timer, context.random} {}
 
     [[nodiscard]] bool is_over() const { return stopped || context.timer.stopped(); }
     void take(const followed& of, const got_response& got, steady_time asked);

@@ -41,7 +41,7 @@ awaitable<got_response> sibling_exchange::get(follow_context& by,
                                          by.secret,
                                          by.node,
                                          wall_now(),
-                                         by.random);
+                                         nonces_.take());
         auto got = co_await bounded_get(lease_, patience_, wire, what.most_bytes);
         patience_.clear();
         lease_.close();

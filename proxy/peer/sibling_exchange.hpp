@@ -4,6 +4,7 @@
 #include "proxy/peer/digest_fetch.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <string_view>
 
 namespace reprise::proxy::peer {
@@ -22,7 +23,9 @@ enum class exchange_lane : std::uint8_t {
 /// Threads   the loop's of `timer`.
 class sibling_exchange {
 public:
-    explicit sibling_exchange(net::deadlines& timer) : patience_{timer, [this] { close(); }} {}
+    sibling_exchange(net::deadlines& timer, const std::function<std::uint64_t()>& random)
+        : patience_{timer, [this] { close(); }},
+          nonces_{random} {}
 
     struct question {
         std::string_view path;
@@ -47,6 +50,7 @@ private:
 
     net::deadline patience_;
     net::origin_lease lease_;
+    nonces nonces_;
     bool ended_ = false;
 };
 

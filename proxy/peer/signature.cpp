@@ -207,11 +207,20 @@ std::string_view to_string(signature_verdict verdict) noexcept {
     return "?";
 }
 
+nonce nonces::take() noexcept {
+    nonce out;
+    const std::uint64_t words[2] = {next_++, own_};
+    static_assert(sizeof words == sizeof out);
+    std::memcpy(out.data(), words, sizeof words);
+    return out;
+}
+
 std::string sign(const fleet_secret& secret,
                  const http::signed_request& request,
                  const parties& who,
                  wall_time now,
-                 const nonce& fresh) {
+                 const nonce& fresh,
+                 signed_as forms) {
     const auto time = seconds_of_time(now);
     const std::array<http::field, 2> said{
         http::field{http::field_id::unknown, node_field, who.from},
@@ -234,13 +243,15 @@ std::string sign(const fleet_secret& secret,
     std::string signature{label};
     signature.append("=:").append(text_of(code)).append(":");
     http::append_field_line(lines, http::signature_field, signature);
-    http::append_field_line(
-        lines, old_signature_field, old_value(secret, request, who.to, time, fresh));
+    if (forms == signed_as::both) {
+        http::append_field_line(
+            lines, old_signature_field, old_value(secret, request, who.to, time, fresh));
+    }
     return lines;
 }
 
 std::size_t signature_checker::hash_of_nonce::operator()(const nonce& one) const noexcept {
-    // Only holders of the secret put nonces in, and they are random.
+    // Only holders of the secret put nonces in, which are random there, or count from a random number.
     std::size_t out = 0;
     std::memcpy(&out, one.data(), sizeof out);
     return out;

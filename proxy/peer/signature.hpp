@@ -32,7 +32,8 @@
 // RFC 9421 is there, or a Signature-Input that can't be read, the old field is not looked at. Whoever
 // takes the new one away leaves the old one, which binds the same request to the same receiver and
 // moment; and since both have one nonce, and there is one memory of nonces, he has one request and
-// not two. What is lost then is the signer's name, in a log. The next release knows RFC 9421 alone.
+// not two. What is lost then is the signer's name, in a log. To a sibling whose answers show that it is of this release, as they have
+// Reprise-Seen (resource.hpp), the old field is not sent: who forges that has the better form alone. The next release knows RFC 9421 alone.
 //
 // It shows who asked whom, and protects nothing of the answer: that is TLS's (TRUST.md).
 
@@ -45,6 +46,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -72,13 +74,33 @@ struct receiver {
 
 using nonce = std::array<std::byte, 16>;
 
-/// The field lines that sign a request, in both forms, CRLFs included. `request`'s own fields are
-/// not looked at. @pre secret.has_file(); `fresh` is random, used for no other request
+/// One asker's nonces: no two are alike, nor like another's, who begins at another random number. They need not be unforeseeable:
+/// without the secret nobody can use one. Threads: one.
+class nonces {
+public:
+    explicit nonces(const std::function<std::uint64_t()>& random)
+        : next_{random()},
+          own_{random()} {}
+    [[nodiscard]] nonce take() noexcept;
+
+private:
+    std::uint64_t next_, own_;
+};
+
+/// In which forms a request is signed.
+enum class signed_as : std::uint8_t {
+    both,     ///< whoever hears it knows one of them
+    rfc9421,  ///< whoever hears it is of this release
+};
+
+/// The field lines that sign a request, CRLFs included. `request`'s own fields are not looked at.
+/// @pre secret.has_file(); `fresh` is used for no other request
 [[nodiscard]] std::string sign(const fleet_secret& secret,
                                const http::signed_request& request,
                                const parties& who,
                                wall_time now,
-                               const nonce& fresh);
+                               const nonce& fresh,
+                               signed_as forms = signed_as::both);
 
 enum class signature_verdict : std::uint8_t {
     good,

@@ -130,12 +130,12 @@ std::vector<std::byte> fetch(const std::string& url,
                       : wanted.seen ? peer::seen_path
                                     : peer::digest_path;
     std::random_device device;
-    const auto random = [&device] { return std::uint64_t{device()} << 32 | device(); };
+    peer::nonces nonces{[&device] { return std::uint64_t{device()} << 32 | device(); }};
     // Without a node's name, and so without Via: it is nobody's to pass on (resource.hpp).
     const request_maker request_to = [&](const asio::ip::address& at) {
         const auto endpoint = reprise::proxy::net::endpoint_text(at, from.port);
         return peer::digest_request(
-            from, endpoint, path, {}, secret, "", reprise::proxy::wall_now(), random);
+            from, endpoint, path, {}, secret, "", reprise::proxy::wall_now(), nonces.take());
     };
     std::optional<std::vector<std::byte>> answer;
     std::exception_ptr failed;

@@ -360,7 +360,7 @@ void exchange::pull(node_number reader, digest_number node, bool seen) {
         secret_,
         names_[reader],
         wall(now_),
-        [this] { return random_(); });
+        proxy::peer::nonces{[this] { return random_(); }}.take());
     proxy::http::request_head head;
     if (proxy::http::parse_request_head(question, head, {}).state !=
         proxy::http::head_state::done) {

@@ -124,7 +124,7 @@ TEST_SUITE("peer/digest_fetch") {
             secret,
             "a",
             now,
-            [] { return 7; });
+            {});
         CHECK(wire.starts_with("GET /.well-known/reprise/digest?since=1-2 HTTP/1.1\r\n"
                                "Host: [::1]:3128\r\nIf-None-Match: \"1-2\"\r\n"
                                "Reprise-Node: a\r\nReprise-To: [::1]:3128\r\n"
@@ -140,8 +140,7 @@ TEST_SUITE("peer/digest_fetch") {
         CHECK(judged.what == signature_verdict::good);
         CHECK(judged.signer == "a");
         of.squid = true;
-        const auto squid = digest_request(
-            of, {}, squid_digest_path, {}, secret, "a", now, [] { return 7; });
+        const auto squid = digest_request(of, {}, squid_digest_path, {}, secret, "a", now, {});
         CHECK(squid.find("Via: 1.1 a\r\n") != std::string::npos);
         CHECK(squid.find("Signature") == std::string::npos);
         CHECK(squid.find("Reprise-") == std::string::npos);

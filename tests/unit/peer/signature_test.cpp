@@ -181,6 +181,17 @@ TEST_SUITE("peer/signature") {
         CHECK(judge(checker, signed_one(4).in_old_form()).signer.empty());
     }
 
+    TEST_CASE("what is signed in the one form alone is good, and no nonce comes twice") {
+        nonces drawn{[from = std::uint64_t{0xfffffffffffffffe}]() mutable { return from++; }};
+        signature_checker checker{secret()};
+        for (int i = 0; i < 5; ++i) {
+            message one;
+            one.lines = sign(secret(), one.bare(), who, now, drawn.take(), signed_as::rfc9421);
+            CHECK(one.lines.find(old_signature_field) == std::string::npos);
+            CHECK(check(checker, one) == verdict::good);
+        }
+    }
+
     TEST_CASE("the old form is not looked at where the new one is there, good or not") {
         auto spoilt = signed_one();
         spoilt.lines = replaced(spoilt.lines, "Signature: reprise=:", "Signature: reprise=:A");
