@@ -24,6 +24,7 @@ struct got_response {
     std::string etag{}, node{}, last_modified{};
     bool tells_news = false;                          ///< it has a Reprise-News
     std::string seen{};                               ///< Reprise-Seen, as it stands
+    bool had_more = false;                            ///< what it told of was taken out of `body`
     std::optional<std::chrono::seconds> fresh_for{};  ///< Expires less Date, where both are dates
     std::vector<std::byte> body{};
 };

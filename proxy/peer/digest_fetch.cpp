@@ -400,6 +400,7 @@ std::optional<got_response> digest_fetcher::shared::take_along(one& sibling, got
                        .body = {behind, answer.body.end()}};
     answer.body.erase(behind, answer.body.end());
     answer.status = answer.body.empty() ? 304 : answer.status;
+    answer.had_more = bytes > 0;
     if (sibling.seen_from() != sibling.along_from || !sibling.seen_rests) {
         return std::nullopt;
     }
@@ -438,7 +439,8 @@ void digest_fetcher::shared::take(one& sibling, bool seen, std::optional<got_res
                                .tells_news = answer->tells_news,
                                .last_modified = answer->last_modified,
                                .fresh_for = answer->fresh_for,
-                               .body = answer->body},
+                               .body = answer->body,
+                               .had_more = answer->had_more},
                               context.node,
                               steady_now());
         }

@@ -328,7 +328,7 @@ void digest_follower::answered(const follow_answer& answer,
             good_of_squid(answer, now);
         } else {
             good(now, plan_.refresh);
-            go_on(by_news, after_nothing, now);
+            go_on(by_news, answer.had_more ? after_news() : after_nothing, now);
         }
         return;
     }
@@ -344,11 +344,15 @@ void digest_follower::answered(const follow_answer& answer,
         const auto before = figures_.failed;
         judge(answer, now);
         if (figures_.failed == before) {
-            // Half of the least that it waits who is read by nobody else; a sibling that does not keep to
-            // it is asked no more often than that.
-            go_on(by_news, std::max(pace_for(plan_.news, 1) / 2, least_between), now);
+            go_on(by_news, after_news(), now);
         }
     }
+}
+
+// Half of the least that it waits who is read by nobody else; a sibling that does not keep to it is asked no
+// more often than that.
+milliseconds digest_follower::after_news() const noexcept {
+    return std::max(pace_for(plan_.news, 1) / 2, least_between);
 }
 
 // At once, unless that is too soon after the last question: a sibling that has nothing to wait with

@@ -93,6 +93,7 @@ struct follow_answer {
     std::string_view last_modified{};                 ///< Squid: as it stands
     std::optional<std::chrono::seconds> fresh_for{};  ///< Squid: until Expires or max-age
     std::span<const std::byte> body;
+    bool had_more = false;  ///< news of something else came along: the wait was not for nothing
 };
 
 struct follow_figures {
@@ -176,6 +177,7 @@ private:
     void drop();
     void take(filter::digest next, bool by_delta);
     void judge_news(const follow_answer& answer, steady_time now);
+    [[nodiscard]] std::chrono::milliseconds after_news() const noexcept;
     void go_on(bool by_news, std::chrono::milliseconds least, steady_time now);
     [[nodiscard]] std::chrono::milliseconds jittered(std::chrono::milliseconds wait);
     void judge(const follow_answer& answer, steady_time now);

@@ -195,6 +195,12 @@ TEST_SUITE("peer/news_follower") {
         (void)f.ask(start + 31s);
         f.answered(told(whole(1020, 7)), "a", start + 31s);
         CHECK(f.next() == start + 31s + 6ms);
+        // What came along was worth the question.
+        (void)f.ask(start + 32s);
+        auto along = nothing_new();
+        along.had_more = true;
+        f.answered(along, "a", start + 32s);
+        CHECK(f.next() == start + 32s + 6ms);
     }
 
     TEST_CASE("a delta from where news led is taken, and news goes on from it") {

@@ -48,6 +48,7 @@ struct sharing {
     static std::string url(std::uint64_t i) { return "http://o/" + std::to_string(i); }
 
     std::string reply(const http::request_head& head) {
+        sees(first_of_others + drawn++);  // so that there is news, and no question is asked in vain
         source.tick(steady_now(), wall_now());
         const bool for_seen = head.target.starts_with(seen_path);
         (for_seen                                         ? of_seen
@@ -94,6 +95,7 @@ struct sharing {
         },
         [this] { return ++drawn; },
         {.every = 1ms, .key_of = [this](std::uint64_t name) { return key_of(name, secret); }}};
+    static constexpr std::uint64_t first_of_others = 1000;
     unsigned of_digest = 0, of_seen = 0, of_both = 0;  // questions
     bool is_old = false;                               // it does not know that the one may go along
     unsigned in_old_form = 0;  // of these, those that a release before would take
