@@ -23,9 +23,6 @@ constinit log::seldom no_memory_for_digest, no_memory_to_share;
 
 static_assert(most_slots == config::most_siblings);
 
-/// Steps of what was seen are so much longer than those of what is stored: a second sight that is
-/// found a second later is stored at the third, and a message costs as much as any.
-constexpr int seen_news_pace = 5;
 /// Names of peers are resolved by then, or their servers are down.
 constexpr std::chrono::seconds unknown_for{10};
 // RFC 2186: a header of 20 bytes, and in a query 4 of the requester's address; the URL and its NUL
@@ -117,7 +114,7 @@ peering::peering(const config::options& options, std::string node, wall_time now
         };
         auto signals = signals_for(peer::waited_for::seen);
         peer::news_plan news{
-            .every = seen_news_pace * news_,
+            .every = news_,
             .key_of = [this](std::uint64_t name) { return peer::key_of(name, secret_); },
             .stir = std::move(signals.stir),
             .told = std::move(signals.told),

@@ -89,6 +89,7 @@ struct cost {
     double all = 0;
     double answers = 0, late_ms = 0, hits = 0;
     double bytes_a_minute = 0, icp_bytes_a_minute = 0, resident_mib = 0;
+    double told = 0, heard = 0;  // answers with a digest or news, or none, a second
     std::uint64_t wrong = 0;
 };
 
@@ -105,8 +106,11 @@ public:
             siblings_.push_back(start("sibling-" + std::to_string(i), "always"));
             peers.push_back(peer("sibling-" + std::to_string(i), siblings_.back()->port()));
         }
-        for (auto& one : siblings_) {
-            tell(*one, json::array({peer("node", node_->port())}));
+        // Siblings know each other, too: how often one tells goes by how many follow it.
+        for (std::size_t i = 0; i < siblings_.size(); ++i) {
+            auto others = peers;
+            others[i] = peer("node", node_->port());
+            tell(*siblings_[i], others);
         }
         tell(*node_, peers);
         const bool met = eventually(
@@ -175,6 +179,8 @@ public:
         };
         out.bytes_a_minute = 60 * (grown("/digest/served_bytes") + grown("/siblings/digest_bytes") +
                                    grown("/siblings/seen_news_bytes"));
+        out.told = grown("/digest/served");
+        out.heard = grown("/siblings/digest_answers");
         out.icp_bytes_a_minute = 60 * grown("/peering/icp_bytes");
         out.resident_mib = static_cast<double>(node_->resident_bytes()) / (1u << 20);
         std::vector<double> late;
@@ -343,6 +349,8 @@ int main(int argc, char** argv) {
         row("went out late: 99 % ms", [](const cost& one) { return one.late_ms; });
         row("digests and sights, both ways: MB a minute",
             [](const cost& one) { return one.bytes_a_minute / 1e6; });
+        row("siblings told, times a second", [](const cost& one) { return one.told; });
+        row("digests heard, times a second", [](const cost& one) { return one.heard; });
         row("ICP: MB a minute", [](const cost& one) { return one.icp_bytes_a_minute / 1e6; });
         row("resident MiB", [](const cost& one) { return one.resident_mib; });
         row("not right", [&](const cost& one) {
