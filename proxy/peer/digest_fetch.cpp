@@ -20,9 +20,11 @@
 // One coroutine for each digest: wait, ask, hand the answer to the side thread, and wait until that
 // has decoded it, told the table and the log, and published the figures.
 //
-// What a sibling saw has a coroutine of its own, which asks until it follows by news. From then on that news
-// goes along with the digest's (resource.hpp): the digest's coroutine asks for both, and the other rests as
-// long as answers have both. At the beginning both may be asked for at the same time; then the sibling ends the older question.
+// What a sibling saw has a coroutine of its own, which asks until it follows by news. If the sibling's answers show that it can tell
+// both in one (resource.hpp), the digest's coroutine asks for both, and the other rests. It is invited once: the sibling ends the
+// older of two questions for one thing, so that the other hears 304 and comes to rest. Should that take longer, the digest's
+// coroutine asks for the digest alone until its next turn. While the other rests, its follower is the digest's coroutine's; else nobody
+// but itself, or the side thread for it, touches that.
 
 namespace reprise::proxy::peer {
 namespace {
@@ -146,9 +148,12 @@ struct digest_fetcher::one {
     }
 
     [[nodiscard]] pursuit& part(bool of_seen) { return of_seen ? *seen : digest; }
-    /// From where news of what it saw may go along; none: from nowhere, or it can't be known now.
-    [[nodiscard]] std::optional<filter::digest_generation> seen_from() const {
-        return seen && !seen_is_aside ? seen->follower.news_from() : std::nullopt;
+    /// From where a question for the digest asks for what was seen, too; none: it does not.
+    [[nodiscard]] std::optional<filter::digest_generation> may_ask_along() const {
+        const bool may = seen && can_carry && !seen_is_aside && (seen_rests || !is_invited) &&
+                         digest.follower.news_from();
+        const auto from = may ? seen->follower.news_from() : std::nullopt;
+        return from != led_nowhere ? from : std::nullopt;
     }
     void end() {
         digest.end();
@@ -162,11 +167,14 @@ struct digest_fetcher::one {
     pursuit digest;
     std::optional<pursuit> seen;
     std::shared_ptr<const filter::digest> seen_in_use;  // side thread's
-    // The loop's. What it saw goes along: the last answer had it.
-    bool seen_goes_along = false;
-    bool seen_rests = false;                              // its own coroutine
-    bool seen_is_aside = false;                           // the side thread has its follower
-    std::optional<filter::digest_generation> along_from;  // of the question under way, or the last
+    // The loop's. What it saw, told along with its digest:
+    bool can_carry = false;      // its last answer shows that it can
+    bool seen_rests = false;     // what it saw is not asked for otherwise
+    bool is_invited = false;     // was asked along, and still has a question of its own under way
+    bool seen_is_aside = false;  // the side thread has its follower
+    std::optional<filter::digest_generation> along_from;  // of the question under way or answered
+    std::optional<filter::digest_generation>
+        led_nowhere;  // the whole is to be asked for from there
     struct {
         follow_trouble loss = follow_trouble::none;
         bool used = false;
@@ -374,25 +382,29 @@ void digest_fetcher::shared::count() {
         }));
 }
 
-// What was seen, of an answer that has both; it is taken out of it. None: it has no such part, there is nothing to be
-// told, or it leads from elsewhere.
+// Takes what was seen out of an answer that has both, and says what is to be taken of it, if anything.
 std::optional<got_response> digest_fetcher::shared::take_along(one& sibling, got_response& answer) {
-    sibling.seen_goes_along = false;
     const bool is_word = answer.trouble == follow_trouble::none &&
                          (answer.status == 200 || answer.status == 304);
-    if (!is_word || !sibling.along_from || answer.seen.empty() || answer.seen == seen_ask) {
+    sibling.can_carry = is_word && !answer.seen.empty();
+    if (!sibling.can_carry || !sibling.along_from) {
+        return std::nullopt;
+    }
+    if (answer.seen == seen_ask) {
+        sibling.led_nowhere = sibling.along_from;
+        answer.had_more = true;
         return std::nullopt;
     }
     std::size_t bytes = 0;
     const auto* const end = answer.seen.data() + answer.seen.size();
     const auto read = std::from_chars(answer.seen.data(), end, bytes);
     if (read.ec != std::errc{} || read.ptr != end || bytes > answer.body.size()) {
+        sibling.can_carry = false;
         answer.trouble = follow_trouble::bad_message;
         answer.detail =
             "Reprise-Seen: is \"ask\", or how many bytes of the body are news of what was seen";
         return std::nullopt;
     }
-    sibling.seen_goes_along = true;
     const auto behind = answer.body.end() - static_cast<std::ptrdiff_t>(bytes);
     got_response along{.status = bytes > 0 ? 200U : 304U,
                        .node = answer.node,
@@ -401,7 +413,8 @@ std::optional<got_response> digest_fetcher::shared::take_along(one& sibling, got
     answer.body.erase(behind, answer.body.end());
     answer.status = answer.body.empty() ? 304 : answer.status;
     answer.had_more = bytes > 0;
-    if (sibling.seen_from() != sibling.along_from || !sibling.seen_rests) {
+    // While it was being invited its own question may have been answered.
+    if (!sibling.seen_rests || sibling.seen->follower.news_from() != sibling.along_from) {
         return std::nullopt;
     }
     // That there is nothing new is worth a word now and then: what is held does not grow old.
@@ -464,12 +477,18 @@ awaitable<got_response> digest_fetcher::fetch(shared& all, one& sibling, bool se
     auto& part = sibling.part(seen);
     const auto& of = sibling.of;
     auto question = part.follower.ask(steady_now());
-    if (!seen) {
-        sibling.along_from = question.wait.count() > 0 ? sibling.seen_from() : std::nullopt;
+    if (seen) {
+        sibling.is_invited = false;
+    } else {
+        sibling.along_from = question.wait.count() > 0 ? sibling.may_ask_along() : std::nullopt;
     }
     if (!seen && sibling.along_from) {
         question.query += "&seen=" + to_text(*sibling.along_from);
-        question.forms = sibling.seen_goes_along ? signed_as::rfc9421 : signed_as::both;
+        question.forms = signed_as::rfc9421;
+        sibling.is_invited = !sibling.seen_rests;
+    }
+    if (!seen && sibling.seen && sibling.seen_rests != sibling.along_from.has_value()) {
+        sibling.seen->wake.notify();  // it comes to rest, or asks for itself
     }
     const auto lane = question.wait.count() == 0 ? exchange_lane::short_question
                       : seen                     ? exchange_lane::seen_news
@@ -487,7 +506,8 @@ awaitable<got_response> digest_fetcher::fetch(shared& all, one& sibling, bool se
     co_return got;
 }
 
-// The side thread takes what came of a question, or (none) of time that has passed: it is its alone until this ends.
+// The side thread takes what came of a question, or (none) of time that has passed. Nobody else touches that digest's follower
+// until this ends.
 awaitable<void> digest_fetcher::take_aside(std::shared_ptr<shared> all,
                                            std::shared_ptr<one> sibling,
                                            bool seen,
@@ -515,10 +535,16 @@ awaitable<void> digest_fetcher::run(std::shared_ptr<shared> all,
                                     bool seen) {
     auto& part = sibling->part(seen);
     while (!all->is_over(*sibling)) {
-        if (seen && sibling->seen_goes_along) {
+        if (seen && sibling->along_from && part.follower.news_from()) {
             sibling->seen_rests = true;
-            (void)co_await part.wake.wait(steady_now() + longest_unlooked);
-            sibling->seen_rests = sibling->seen_goes_along;
+            sibling->is_invited = false;
+            while (sibling->along_from && !all->is_over(*sibling)) {
+                (void)co_await part.wake.wait(steady_now() + longest_unlooked);
+            }
+            sibling->seen_rests = false;
+            if (!all->is_over(*sibling)) {
+                co_await take_aside(all, sibling, true, std::nullopt);  // time has passed
+            }
             continue;
         }
         const auto next = std::min(part.follower.next(), steady_now() + longest_unlooked);
@@ -528,7 +554,7 @@ awaitable<void> digest_fetcher::run(std::shared_ptr<shared> all,
         if (all->is_over(*sibling)) {
             break;
         }
-        if (seen && sibling->seen_goes_along) {
+        if (seen && sibling->along_from && part.follower.news_from()) {
             continue;
         }
         std::optional<got_response> got;
@@ -544,15 +570,21 @@ awaitable<void> digest_fetcher::run(std::shared_ptr<shared> all,
         if (all->is_over(*sibling)) {
             break;
         }
-        auto along = !seen && got ? all->take_along(*sibling, *got) : std::nullopt;
+        std::optional<got_response> along;
+        try {
+            along = !seen && got ? all->take_along(*sibling, *got) : std::nullopt;
+        } catch (const std::bad_alloc&) {
+            got->trouble = follow_trouble::too_large;
+            got->detail = "out of memory";
+        }
         if (!all->takes_here(*sibling, seen, got)) {
             co_await take_aside(all, sibling, seen, std::move(got));
         }
         if (along && !all->is_over(*sibling) && !all->takes_here(*sibling, true, along)) {
             co_await take_aside(all, sibling, true, std::move(along));
         }
-        if (!seen && sibling->seen_rests && !(sibling->seen_goes_along && sibling->seen_from())) {
-            sibling->seen_goes_along = false;
+        if (!seen && sibling->along_from && !sibling->may_ask_along()) {
+            sibling->along_from.reset();
             sibling->seen->wake.notify();
         }
     }

@@ -271,12 +271,13 @@ news_shelf* peering::news_of(peer::waited_for what) {
 keeper::plan peering::look() {
     const auto now = steady_now();
     const auto digest = static_cast<std::size_t>(waited_for::digest);
-    told_ = {};
     try {
         source_.tick(now, wall_now());
         if (seen_source_) {
             seen_source_->tick(now, wall_now(), told_[digest] ? now : source_.next_news());
         }
+        // Both at once, so that whoever waits for both is woken when both are there.
+        waits_.wake_behind(std::exchange(told_, {}));
         if (members_) {
             members_->tick(now, wall_now());
         }
@@ -285,8 +286,7 @@ keeper::plan peering::look() {
             log::error("digest: out of memory; what changed is not in it yet", *more);
         }
     }
-    // All at once, so that whoever waits for two of them is woken when both are there.
-    waits_.wake_behind(told_);
+    waits_.wake_behind(std::exchange(told_, {}));
     keeper::plan next;
     const auto mind = [&next](waited_for what, const auto& of, steady_time not_before = {}) {
         next.until = std::min(next.until, std::max(of.due_at(), not_before));

@@ -54,7 +54,6 @@ struct decision {
     std::string etag{};  ///< of news; of others it is that of `of`
     std::chrono::seconds wait{0};
     std::optional<filter::digest_generation> since{};
-    bool is_current = false;  ///< waiting for news alone: it has the newest, whose tag is `etag`
     // What was seen, where it is asked for beside it.
     bool heeds_seen = false;
     wire_bytes seen{};  ///< null: nothing new
@@ -150,7 +149,6 @@ decision decide_news(const question& asked,
         case news_shelf::state::current:
             later.what = may_wait ? answered::waiting : answered::not_modified;
             later.etag = '"' + to_text(found.newest) + '"';
-            later.is_current = true;
             return later;
         case news_shelf::state::soon:
             if (may_wait) {
@@ -233,9 +231,13 @@ decision decide_reprise(const http::request_head& request,
 decision decide_digest(const http::request_head& request, const asker& who, const offered& what) {
     const auto asked = question_in(request.target);
     auto made = decide_reprise(request, asked, who, what.digest, what.digest_news, what.waited);
-    const bool has_digest = made.of || !made.etag.empty();
-    if (!has_digest || !asked.seen || !asked.wait || what.seen_news == nullptr ||
+    const bool has_or_gets_the_newest = made.of || !made.etag.empty();
+    if (!has_or_gets_the_newest || !asked.wait || what.seen_news == nullptr ||
         request.method != verb::get) {
+        return made;
+    }
+    made.heeds_seen = true;
+    if (!asked.seen) {
         return made;
     }
     auto found = what.seen_news->look(*asked.seen);
@@ -245,7 +247,6 @@ decision decide_digest(const http::request_head& request, const asker& who, cons
         made.seen_since = asked.seen;
         return made;
     }
-    made.heeds_seen = true;
     made.seen = std::move(found.wire);
     if (made.what == answered::waiting || made.what == answered::not_modified) {
         made.what = is_there ? answered::news : answered::not_modified;

@@ -29,9 +29,11 @@
 //                                     field Reprise-News. Where peering.news is 0 `wait` is nothing.
 //     ?wait=<n>                       the whole, of a generation from which news goes on
 //     ?since=…&seen=<generation>&wait=<n>   of the first: the same, and news of the second behind it in one
-//                                     body, as soon as there is either. The field Reprise-Seen says how many
-//                                     bytes of the body that is (0: none); "ask" where news leads nowhere
-//                                     from there, and /seen is to be asked; nothing where nothing is shared.
+//                                     body, as soon as there is either. Where the digest itself must be waited
+//                                     for, it is waited for. An answer has Reprise-Seen: how many bytes of the
+//                                     body are of the second (0: none), or "ask" where no news leads from there,
+//                                     and /seen is to be asked. So has one without `seen`, with `wait`, where
+//                                     what was seen is shared.
 //
 // None of these is anything to the figures, which are new each time.
 //

@@ -49,8 +49,8 @@ public:
     /// beyond 65,536 in a tick is told when the filter is looked at.
     void noted(url_name name) noexcept;
 
-    /// Publishes when publish_after has passed and a bit has changed; tells news, though none that came
-    /// of its own before `not_before`. @throws std::bad_alloc; the next call goes on
+    /// Publishes when publish_after has passed and a bit has changed; tells news. No step that ends merely
+    /// because its pace is over ends before `not_before`. @throws std::bad_alloc; the next call goes on
     void tick(steady_time steady, wall_time now, steady_time not_before = {});
 
     /// As told_bits has them.

@@ -34,10 +34,13 @@ awaitable<got_response> sibling_exchange::get(follow_context& by,
         lease_ = std::move(*leased);
         patience_.expire_at(what.until);
         const bool reused = lease_.reused();
+        // Behind a connection that had ended may be another release than it was.
+        auto asked = what.asked;
+        asked.forms = fresh_only ? signed_as::both : asked.forms;
         const auto wire = digest_request(of,
                                          lease_.endpoint(),
                                          what.path,
-                                         what.asked,
+                                         asked,
                                          by.secret,
                                          by.node,
                                          wall_now(),

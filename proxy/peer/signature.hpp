@@ -27,13 +27,14 @@
 //     Reprise-Signature: v=2;t=1763668089;n=<32 hex digits>;d=192.0.2.7:3128;s=<64 hex digits>
 //
 // It holds the HMAC-SHA256, by a key of its own, of version, method, target, Host, time, nonce and
-// destination, each on a line. Both are sent at once, since to ask first and fall back after a
+// destination, each on a line. Both are sent at once as a rule, since to ask first and fall back after a
 // refusal is a round trip, and lets whoever forges a refusal choose the form. Where a signature by
 // RFC 9421 is there, or a Signature-Input that can't be read, the old field is not looked at. Whoever
 // takes the new one away leaves the old one, which binds the same request to the same receiver and
 // moment; and since both have one nonce, and there is one memory of nonces, he has one request and
-// not two. What is lost then is the signer's name, in a log. To a sibling whose answers show that it is of this release, as they have
-// Reprise-Seen (resource.hpp), the old field is not sent: who forges that has the better form alone. The next release knows RFC 9421 alone.
+// not two. What is lost then is the signer's name, in a log. Questions for both digests at once
+// do without the old field: a sibling's answers show that it is of this release before it is asked so (Reprise-Seen, resource.hpp). Whoever
+// forges that gets the better form alone; where it is refused, the next question has both. The next release knows RFC 9421 alone.
 //
 // It shows who asked whom, and protects nothing of the answer: that is TLS's (TRUST.md).
 

@@ -186,6 +186,10 @@ TEST_SUITE("peer/news_resource") {
         told = d.ask(both(7, 4), false, "HEAD");
         CHECK(told.head.find("Reprise-Seen") == std::string::npos);
         CHECK(told.seen == nullptr);
+        // Who does not ask for it hears that it might.
+        told = d.ask(d.since(6));
+        CHECK(told.head.find("Reprise-Seen: 0\r\n") != std::string::npos);
+        CHECK(told.seen == nullptr);
         // A node that shares nothing does not say the field.
         d.shares = false;
         told = d.ask(both(6, 4));

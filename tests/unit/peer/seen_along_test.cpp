@@ -1,6 +1,8 @@
 // What a sibling saw, told along with its digest.
 
 #include "filter/admission.hpp"
+#include "filter/news_wire.hpp"
+#include "filter/place_sum.hpp"
 #include "proxy/peer/digest_fetch.hpp"
 #include "proxy/peer/resource.hpp"
 #include "proxy/peer/seen_source.hpp"
@@ -15,6 +17,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace reprise::proxy::peer::test::of_seen_along {
 namespace {
@@ -24,11 +28,7 @@ using namespace std::chrono_literals;
 /// A sibling that shares what it sees, and answers at once whatever there is.
 struct sharing {
     sharing() {
-        filter::standard_bloom bits{filter::digest_size(1000, 0.01)};
-        digests.publish(
-            filter::digest::of(
-                bits, {.seed = secret.id(), .generation = {.epoch = 5, .counter = 1}, .keys = 0}),
-            wall_now());
+        digests.publish(digest_now(), wall_now());
         news.put({.epoch = 5, .counter = 1}, 1, {});
         filter->note(key(0), now);
         source.tick(steady_now(), wall_now());
@@ -37,6 +37,36 @@ struct sharing {
                                                                std::chrono::sys_seconds now) {
         return std::make_unique<filter::admission_filter>(
             filter::admission_settings{.objects = objects, .age = 1h}, now);
+    }
+    [[nodiscard]] filter::digest digest_now() const {
+        filter::standard_bloom bits{filter::digest_size(1000, 0.01)};
+        for (const auto i : stored) {
+            bits.insert(key(i));
+        }
+        return filter::digest::of(bits,
+                                  {.seed = secret.id(),
+                                   .generation = {.epoch = 5, .counter = 1 + stored.size()},
+                                   .keys = stored.size()});
+    }
+    /// Its digest names one more, and news tells so to who holds the generation before.
+    void stores(std::uint64_t i) {
+        const auto before = digest_now();
+        stored.push_back(i);
+        const auto after = digest_now();
+        auto wire = filter::encode_news(
+            {.shape = after.shape(),
+             .stamp = after.stamp(),
+             .sum = filter::place_sum(after.words()),
+             .base_counter = before.stamp().generation.counter,
+             .base_sum = filter::place_sum(before.words())},
+            {.places = filter::flipped_places(before, after), .names = {}},
+            after.words(),
+            [this](std::uint64_t name) { return key_of(name, secret); });
+        digests.publish(digest_now(), wall_now());
+        news.put(after.stamp().generation,
+                 1,
+                 {{.base = before.stamp().generation.counter,
+                   .wire = std::make_shared<const std::vector<std::byte>>(std::move(*wire))}});
     }
     void sees(std::uint64_t i) {
         filter->note(key(i), now);
@@ -89,6 +119,7 @@ struct sharing {
     fleet_secret secret = *fleet_secret::from_content(std::string(40, 'f'));
     std::chrono::sys_seconds now = std::chrono::floor<std::chrono::seconds>(wall_now());
     std::unique_ptr<filter::admission_filter> filter = filter_of(10'000, now);
+    std::vector<std::uint64_t> stored;
     publication digests;
     news_shelf news{[] {}};
     std::uint64_t drawn = 0;
@@ -128,6 +159,9 @@ struct bench : test::sibling_bench {
         by.news = 10ms;
         return by;
     }
+    [[nodiscard]] bool names_b(std::uint64_t i) {
+        return !stored.find(there.url(i), there.key(i), steady_now()).empty();
+    }
     [[nodiscard]] bool hears_of(std::uint64_t i) { return reader.may_contain(there.key(i)); }
     [[nodiscard]] follow_figures seen_figures() const { return fetcher.figures().front().seen; }
     template <class Condition>
@@ -143,6 +177,7 @@ struct bench : test::sibling_bench {
 
     sharing there;
     sibling_server server{*this, [this](const auto& head) { return there.reply(head); }};
+    sibling_table::reader stored{table};
     seen_elsewhere seen;
     seen_elsewhere::reader reader{seen};
     digest_fetcher fetcher{listening()};
@@ -167,7 +202,15 @@ TEST_SUITE("peer/seen_along") {
         CHECK(b.seen_figures().wholes == 1);
         CHECK(b.seen_figures().state == follow_state::current);
         CHECK(b.fetcher.figures().front().digest.wholes == 1);
+        // Both in one answer: each has its part of the body.
+        const auto pieces = b.fetcher.figures().front().digest.news;
+        b.there.stores(7);
+        b.there.sees(20);
+        b.until([&] { return b.names_b(7) && b.hears_of(20); });
+        CHECK(b.fetcher.figures().front().digest.news == pieces + 1);
         CHECK(b.fetcher.figures().front().digest.failed == 0);
+        CHECK(b.seen_figures().failed == 0);
+        CHECK(b.there.of_seen == before);
 
         // News leads nowhere any more: it is asked for itself, and goes along again.
         b.there.filter = sharing::filter_of(20'000, b.there.now);
@@ -183,13 +226,14 @@ TEST_SUITE("peer/seen_along") {
     TEST_CASE("of a sibling that knows nothing of it both are asked for, each for itself") {
         bench b;
         b.there.is_old = true;
-        b.until([&] { return b.hears_of(0) && b.there.of_both > 0; });
+        b.until([&] { return b.hears_of(0) && b.there.of_digest > 2; });
         for (std::uint64_t i = 1; i < 3; ++i) {
             b.there.sees(i);
             b.until([&] { return b.hears_of(i); });
         }
         CHECK(b.there.of_seen > 2);
-        CHECK(b.there.in_old_form == b.there.of_digest + b.there.of_both + b.there.of_seen);
+        CHECK(b.there.in_old_form == b.there.of_digest + b.there.of_seen);
+        CHECK(b.there.of_both == 0);
         CHECK(b.seen_figures().state == follow_state::current);
     }
 
