@@ -4,6 +4,7 @@
 #include "proxy/http/message_head.hpp"
 #include "proxy/net/wakeup.hpp"
 #include "proxy/peer/resource.hpp"
+#include "proxy/peer/seen_along.hpp"
 #include "proxy/peer/sibling_exchange.hpp"
 #include "proxy/peer/signature.hpp"
 
@@ -11,7 +12,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <charconv>
 #include <cstddef>
 #include <cstring>
 #include <map>
@@ -19,12 +19,7 @@
 
 // One coroutine for each digest: wait, ask, hand the answer to the side thread, and wait until that
 // has decoded it, told the table and the log, and published the figures.
-//
-// What a sibling saw has a coroutine of its own, which asks until it follows by news. If the sibling's answers show that it can tell
-// both in one (resource.hpp), the digest's coroutine asks for both, and the other rests. It is invited once: the sibling ends the
-// older of two questions for one thing, so that the other hears 304 and comes to rest. Should that take longer, the digest's
-// coroutine asks for the digest alone until its next turn. While the other rests, its follower is the digest's coroutine's; else nobody
-// but itself, or the side thread for it, touches that.
+// What a sibling saw is asked for along with its digest, if it can be (seen_along).
 
 namespace reprise::proxy::peer {
 namespace {
@@ -148,12 +143,9 @@ struct digest_fetcher::one {
     }
 
     [[nodiscard]] pursuit& part(bool of_seen) { return of_seen ? *seen : digest; }
-    /// From where a question for the digest asks for what was seen, too; none: it does not.
-    [[nodiscard]] std::optional<filter::digest_generation> may_ask_along() const {
-        const bool may = seen && can_carry && !seen_is_aside && (seen_rests || !is_invited) &&
-                         digest.follower.news_from();
-        const auto from = may ? seen->follower.news_from() : std::nullopt;
-        return from != led_nowhere ? from : std::nullopt;
+    /// From where news of what it saw goes on.
+    [[nodiscard]] seen_along::generation seen_from() const {
+        return seen && !seen_is_aside ? seen->follower.news_from() : std::nullopt;
     }
     void end() {
         digest.end();
@@ -167,14 +159,9 @@ struct digest_fetcher::one {
     pursuit digest;
     std::optional<pursuit> seen;
     std::shared_ptr<const filter::digest> seen_in_use;  // side thread's
-    // The loop's. What it saw, told along with its digest:
-    bool can_carry = false;      // its last answer shows that it can
-    bool seen_rests = false;     // what it saw is not asked for otherwise
-    bool is_invited = false;     // was asked along, and still has a question of its own under way
+    // The loop's.
+    seen_along along;
     bool seen_is_aside = false;  // the side thread has its follower
-    std::optional<filter::digest_generation> along_from;  // of the question under way or answered
-    std::optional<filter::digest_generation>
-        led_nowhere;  // the whole is to be asked for from there
     struct {
         follow_trouble loss = follow_trouble::none;
         bool used = false;
@@ -191,7 +178,8 @@ struct digest_fetcher::shared {
         return stopped || sibling.gone || context.timer.stopped();
     }
     void give_slot_back(one& sibling);
-    [[nodiscard]] std::optional<got_response> take_along(one& sibling, got_response& answer);
+    [[nodiscard]] std::optional<got_response> take_along(one& sibling,
+                                                         std::optional<got_response>& answer);
     [[nodiscard]] bool takes_here(one& sibling, bool seen, std::optional<got_response>& answer);
     void take(one& sibling, bool seen, std::optional<got_response> answer);
     void tell_table(one& sibling);
@@ -382,45 +370,26 @@ void digest_fetcher::shared::count() {
         }));
 }
 
-// Takes what was seen out of an answer that has both, and says what is to be taken of it, if anything.
-std::optional<got_response> digest_fetcher::shared::take_along(one& sibling, got_response& answer) {
-    const bool is_word = answer.trouble == follow_trouble::none &&
-                         (answer.status == 200 || answer.status == 304);
-    sibling.can_carry = is_word && !answer.seen.empty();
-    if (!sibling.can_carry || !sibling.along_from) {
+// What is to be taken of what was seen, if there is any in the answer. That there is nothing new is worth a word now and then: what
+// is held does not grow old.
+std::optional<got_response> digest_fetcher::shared::take_along(
+    one& sibling, std::optional<got_response>& answer) {
+    if (!answer) {
         return std::nullopt;
     }
-    if (answer.seen == seen_ask) {
-        sibling.led_nowhere = sibling.along_from;
-        answer.had_more = true;
+    try {
+        auto along = sibling.along.take(*answer, sibling.seen_from());
+        if (along && along->status == 304) {
+            const auto good_at = sibling.seen->follower.figures().good_at;
+            const bool is_lately = good_at && steady_now() - *good_at < longest_unlooked;
+            return is_lately ? std::nullopt : std::move(along);
+        }
+        return along;
+    } catch (const std::bad_alloc&) {
+        answer->trouble = follow_trouble::too_large;
+        answer->detail = "out of memory";
         return std::nullopt;
     }
-    std::size_t bytes = 0;
-    const auto* const end = answer.seen.data() + answer.seen.size();
-    const auto read = std::from_chars(answer.seen.data(), end, bytes);
-    if (read.ec != std::errc{} || read.ptr != end || bytes > answer.body.size()) {
-        sibling.can_carry = false;
-        answer.trouble = follow_trouble::bad_message;
-        answer.detail =
-            "Reprise-Seen: is \"ask\", or how many bytes of the body are news of what was seen";
-        return std::nullopt;
-    }
-    const auto behind = answer.body.end() - static_cast<std::ptrdiff_t>(bytes);
-    got_response along{.status = bytes > 0 ? 200U : 304U,
-                       .node = answer.node,
-                       .tells_news = true,
-                       .body = {behind, answer.body.end()}};
-    answer.body.erase(behind, answer.body.end());
-    answer.status = answer.body.empty() ? 304 : answer.status;
-    answer.had_more = bytes > 0;
-    // While it was being invited its own question may have been answered.
-    if (!sibling.seen_rests || sibling.seen->follower.news_from() != sibling.along_from) {
-        return std::nullopt;
-    }
-    // That there is nothing new is worth a word now and then: what is held does not grow old.
-    const auto good_at = sibling.seen->follower.figures().good_at;
-    const bool is_lately = good_at && steady_now() - *good_at < longest_unlooked;
-    return bytes > 0 || !is_lately ? std::optional{std::move(along)} : std::nullopt;
 }
 
 // A piece of a few places costs less than the way to the side thread and back. While that does nothing,
@@ -478,17 +447,18 @@ awaitable<got_response> digest_fetcher::fetch(shared& all, one& sibling, bool se
     const auto& of = sibling.of;
     auto question = part.follower.ask(steady_now());
     if (seen) {
-        sibling.is_invited = false;
+        sibling.along.asks_itself();
     } else {
-        sibling.along_from = question.wait.count() > 0 ? sibling.may_ask_along() : std::nullopt;
-    }
-    if (!seen && sibling.along_from) {
-        question.query += "&seen=" + to_text(*sibling.along_from);
-        question.forms = signed_as::rfc9421;
-        sibling.is_invited = !sibling.seen_rests;
-    }
-    if (!seen && sibling.seen && sibling.seen_rests != sibling.along_from.has_value()) {
-        sibling.seen->wake.notify();  // it comes to rest, or asks for itself
+        const bool waits = question.wait.count() > 0;
+        const auto along = sibling.along.ask(waits ? part.follower.news_from() : std::nullopt,
+                                             sibling.seen_from());
+        if (along) {
+            question.query += "&seen=" + to_text(*along);
+            question.forms = signed_as::rfc9421;
+        }
+        if (sibling.seen && sibling.along.rests() != along.has_value()) {
+            sibling.seen->wake.notify();  // it comes to rest, or asks for itself
+        }
     }
     const auto lane = question.wait.count() == 0 ? exchange_lane::short_question
                       : seen                     ? exchange_lane::seen_news
@@ -535,13 +505,12 @@ awaitable<void> digest_fetcher::run(std::shared_ptr<shared> all,
                                     bool seen) {
     auto& part = sibling->part(seen);
     while (!all->is_over(*sibling)) {
-        if (seen && sibling->along_from && part.follower.news_from()) {
-            sibling->seen_rests = true;
-            sibling->is_invited = false;
-            while (sibling->along_from && !all->is_over(*sibling)) {
+        if (seen && sibling->along.asks_for_both() && part.follower.news_from()) {
+            sibling->along.rest();
+            while (sibling->along.asks_for_both() && !all->is_over(*sibling)) {
                 (void)co_await part.wake.wait(steady_now() + longest_unlooked);
             }
-            sibling->seen_rests = false;
+            sibling->along.rest_is_over();
             if (!all->is_over(*sibling)) {
                 co_await take_aside(all, sibling, true, std::nullopt);  // time has passed
             }
@@ -554,7 +523,7 @@ awaitable<void> digest_fetcher::run(std::shared_ptr<shared> all,
         if (all->is_over(*sibling)) {
             break;
         }
-        if (seen && sibling->along_from && part.follower.news_from()) {
+        if (seen && sibling->along.asks_for_both() && part.follower.news_from()) {
             continue;
         }
         std::optional<got_response> got;
@@ -570,21 +539,14 @@ awaitable<void> digest_fetcher::run(std::shared_ptr<shared> all,
         if (all->is_over(*sibling)) {
             break;
         }
-        std::optional<got_response> along;
-        try {
-            along = !seen && got ? all->take_along(*sibling, *got) : std::nullopt;
-        } catch (const std::bad_alloc&) {
-            got->trouble = follow_trouble::too_large;
-            got->detail = "out of memory";
-        }
+        auto along = seen ? std::nullopt : all->take_along(*sibling, got);
         if (!all->takes_here(*sibling, seen, got)) {
             co_await take_aside(all, sibling, seen, std::move(got));
         }
         if (along && !all->is_over(*sibling) && !all->takes_here(*sibling, true, along)) {
             co_await take_aside(all, sibling, true, std::move(along));
         }
-        if (!seen && sibling->along_from && !sibling->may_ask_along()) {
-            sibling->along_from.reset();
+        if (!seen && sibling->along.ends(part.follower.news_from(), sibling->seen_from())) {
             sibling->seen->wake.notify();
         }
     }

@@ -5,6 +5,7 @@
 #include "filter/place_sum.hpp"
 #include "proxy/peer/digest_fetch.hpp"
 #include "proxy/peer/resource.hpp"
+#include "proxy/peer/seen_along.hpp"
 #include "proxy/peer/seen_source.hpp"
 #include "tests/unit/filter/digests.hpp"
 #include "tests/unit/peer/sibling_bench.hpp"
@@ -186,6 +187,85 @@ struct bench : test::sibling_bench {
 }  // namespace
 
 TEST_SUITE("peer/seen_along") {
+    TEST_CASE("one coroutine asks for both, and the other is invited once") {
+        const filter::digest_generation digest{.epoch = 1, .counter = 3}, five{2, 5}, six{2, 6};
+        const auto answer_of = [](std::size_t bytes, const std::string& seen) {
+            return got_response{
+                .status = 200, .seen = seen, .body = std::vector<std::byte>(bytes, std::byte{7})};
+        };
+        seen_along along;
+        // Not before an answer shows that it can be, nor where either is followed otherwise.
+        CHECK_FALSE(along.ask(digest, five));
+        auto plain = answer_of(10, "0");
+        CHECK_FALSE(along.take(plain, five));
+        CHECK(plain.body.size() == 10);
+        CHECK_FALSE(along.ask(std::nullopt, five));
+        CHECK_FALSE(along.ask(digest, std::nullopt));
+        CHECK(along.ask(digest, five) == five);
+        CHECK(along.asks_for_both());
+
+        // It does not rest yet: what came is not taken, and it is not invited again until it asks for itself.
+        auto early = answer_of(10, "4");
+        CHECK_FALSE(along.take(early, five));
+        CHECK(early.body.size() == 6);
+        CHECK(early.had_more);
+        CHECK(along.ends(digest, five));
+        CHECK_FALSE(along.ask(digest, five));
+        along.asks_itself();
+        CHECK(along.ask(digest, five) == five);
+
+        // It rests: each has its part, and one that is empty is no news.
+        along.rest();
+        auto both = answer_of(10, "4");
+        auto part = along.take(both, five);
+        REQUIRE(part);
+        CHECK(part->status == 200);
+        CHECK(part->body.size() == 4);
+        CHECK(both.body.size() == 6);
+        CHECK_FALSE(along.ends(digest, six));
+        CHECK(along.ask(digest, six) == six);
+        auto seen_alone = answer_of(4, "4");
+        REQUIRE(along.take(seen_alone, six));
+        CHECK(seen_alone.status == 304);
+        CHECK(seen_alone.had_more);
+        CHECK(along.ask(digest, six) == six);
+        auto digest_alone = answer_of(4, "0");
+        part = along.take(digest_alone, six);
+        REQUIRE(part);
+        CHECK(part->status == 304);
+        CHECK(digest_alone.status == 200);
+
+        // No news leads from there: the other is let go, and not asked along until it holds something else.
+        CHECK(along.ask(digest, six) == six);
+        auto beyond = answer_of(4, "ask");
+        CHECK_FALSE(along.take(beyond, six));
+        CHECK(beyond.body.size() == 4);
+        CHECK(along.ends(digest, six));
+        along.rest_is_over();
+        along.asks_itself();
+        CHECK_FALSE(along.ask(digest, six));
+        CHECK(along.ask(digest, five) == five);
+
+        // What fails, or has no such field, lets it go as well; so does a digest that is not followed by news any more.
+        along.rest();
+        auto failed = answer_of(0, "");
+        CHECK_FALSE(along.take(failed, five));
+        CHECK(along.ends(digest, five));
+        auto again = answer_of(1, "0");
+        (void)along.take(again, five);
+        CHECK(along.ask(digest, five) == five);
+        CHECK(along.ends(std::nullopt, five));
+        for (const std::string wrong : {"11", "-1", "1x", "18446744073709551616", "4, 4"}) {
+            auto known = answer_of(1, "0");
+            (void)along.take(known, five);
+            REQUIRE(along.ask(digest, five) == five);
+            auto bad = answer_of(10, wrong);
+            CHECK_FALSE(along.take(bad, five));
+            CHECK(bad.trouble == follow_trouble::bad_message);
+            CHECK(along.ends(digest, five));
+        }
+    }
+
     TEST_CASE("once both are followed by news one question asks for both") {
         bench b;
         b.until([&] { return b.hears_of(0); });
