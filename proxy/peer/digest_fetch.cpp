@@ -504,8 +504,11 @@ awaitable<void> digest_fetcher::run(std::shared_ptr<shared> all,
                                     std::shared_ptr<one> sibling,
                                     bool seen) {
     auto& part = sibling->part(seen);
+    const auto is_to_rest = [&] {
+        return seen && sibling->along.asks_for_both() && part.follower.news_from();
+    };
     while (!all->is_over(*sibling)) {
-        if (seen && sibling->along.asks_for_both() && part.follower.news_from()) {
+        if (is_to_rest()) {
             sibling->along.rest();
             while (sibling->along.asks_for_both() && !all->is_over(*sibling)) {
                 (void)co_await part.wake.wait(steady_now() + longest_unlooked);
@@ -523,7 +526,7 @@ awaitable<void> digest_fetcher::run(std::shared_ptr<shared> all,
         if (all->is_over(*sibling)) {
             break;
         }
-        if (seen && sibling->along.asks_for_both() && part.follower.news_from()) {
+        if (is_to_rest()) {
             continue;
         }
         std::optional<got_response> got;

@@ -44,11 +44,13 @@ std::optional<got_response> seen_along::take(got_response& answer, const generat
         return std::nullopt;
     }
     const auto behind = answer.body.end() - static_cast<std::ptrdiff_t>(bytes);
-    got_response along{.status = bytes > 0 ? 200U : 304U,
-                       .node = answer.node,
-                       .tells_news = true,
-                       .body = {behind, answer.body.end()}};
-    answer.body.erase(behind, answer.body.end());
+    got_response along{.status = bytes > 0 ? 200U : 304U, .node = answer.node, .tells_news = true};
+    if (bytes == answer.body.size()) {
+        along.body.swap(answer.body);
+    } else {
+        along.body.assign(behind, answer.body.end());
+        answer.body.erase(behind, answer.body.end());
+    }
     answer.status = answer.body.empty() ? 304 : answer.status;
     answer.had_more = bytes > 0;
     // While the other was being invited its own question may have been answered.
