@@ -125,8 +125,11 @@ private:
             if (absent != nullptr) {
                 absent->push_back(one);
             }
-            if (answer.status != 504) {
-                seen_.failure(path + ", only if cached: status " + std::to_string(answer.status));
+            if (answer.status == 0 && answer.was_reset) {
+                seen_.broke_off(path + " before its head");  // a reset takes what was not read yet
+            } else if (answer.status != 504) {
+                seen_.failure(path + ", only if cached: status " + std::to_string(answer.status) +
+                              ", " + std::string{to_string(answer.end)});
             }
             return answer.complete();
         }

@@ -204,7 +204,9 @@ TEST_SUITE("scenario/under_way") {
     TEST_CASE("two nodes that are asked for one object while it comes make one fetch") {
         half_way at;
         auto& f = at.f;
-        f.add(node_settings());
+        auto untold = node_settings();
+        untold["peering"]["news"] = "0s";
+        f.add(untold);
         const auto url = f.origin.url("/a");
         at.rest->open();
         CHECK(f[0].get(url).status == 200);
@@ -213,7 +215,7 @@ TEST_SUITE("scenario/under_way") {
                    std::string::npos;
         }));
         auto known = peer_at("n0", f[0].port());
-        known["refresh"] = "1h";  // what the other hears of it stays as it is
+        known["refresh"] = "1h";  // and without news what the other knows stays as it is
         f.tell(1, json::array({known}));
         REQUIRE(f.holds(1, "n0", 1));
         CHECK(f[0].ask("PURGE", url).status == 200);
