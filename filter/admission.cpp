@@ -229,6 +229,13 @@ unsigned admission_filter::peek(key_hash key) const noexcept {
     return before;
 }
 
+void admission_filter::prefetch(key_hash key) const noexcept {
+    if (settings_.layers != 0) {
+        generations_[0].layers.front().prefetch(key);
+        generations_[1].layers.front().prefetch(key);
+    }
+}
+
 void admission_filter::refresh(key_hash key, std::chrono::sys_seconds now) noexcept {
     // A key in the highest layer is in those below it too: note and refresh write upwards.
     if (young_now().layers.back().may_contain(key)) {

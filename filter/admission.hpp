@@ -120,6 +120,10 @@ public:
     /// may be older than `age` says when nothing was noted since.
     [[nodiscard]] unsigned peek(key_hash key) const noexcept;
 
+    /// Begins to fetch what peek and note read first, both generations' lines, and waits for nothing:
+    /// worth it where some hundred nanoseconds of other work come between.
+    void prefetch(key_hash key) const noexcept;
+
     /// A hit tells the filter that the key is still wanted: the young generation then knows it as
     /// seen `layers` times (what was stored was admitted, and need not earn it again once evicted).
     /// When the young generation knows that already, one cache line is read and nothing written.

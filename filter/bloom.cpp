@@ -37,6 +37,10 @@ bool blocked_bloom::may_contain(key_hash key) const noexcept {
     });
 }
 
+void blocked_bloom::prefetch(key_hash key) const noexcept {
+    __builtin_prefetch(&lines_[block_of(key, blocks_)]);
+}
+
 bool blocked_bloom::insert_and_test(key_hash key) noexcept {
     auto& words = lines_[block_of(key, blocks_)].words;
     bool all_on = true;

@@ -41,6 +41,9 @@ public:
 
     [[nodiscard]] bool may_contain(key_hash key) const noexcept;
 
+    /// Begins to fetch the key's line, and waits for nothing.
+    void prefetch(key_hash key) const noexcept;
+
     /// Writes only words whose bit is off, so that a repeated key dirties no cache line.
     void insert(key_hash key) noexcept { (void)insert_and_test(key); }
 

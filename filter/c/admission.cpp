@@ -300,6 +300,7 @@ void reprise_admission_close(reprise_admission* gate) {
 
 reprise_key reprise_admission_key(const reprise_admission* gate, const void* text, size_t length) {
     const auto hash = filter::hash_of({static_cast<const char*>(text), length}, gate->secret);
+    gate->seen->prefetch(hash);
     return {hash.low, hash.high};
 }
 

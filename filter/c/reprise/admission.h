@@ -120,7 +120,8 @@ int reprise_admission_attach(void *memory, size_t bytes, reprise_admission **gat
 /* Ends a handle: nobody uses it any more. Saves nothing. A null pointer is none. */
 void reprise_admission_close(reprise_admission *gate);
 
-/* The key of a text, any bytes. Which text names an object is the server's business: what its cache goes by. */
+/* The key of a text, any bytes. Which text names an object is the server's business: what its cache goes by.
+ * What is remembered of it begins to come from memory meanwhile: work that needs it not is best done between this and peek. */
 reprise_key reprise_admission_key(const reprise_admission *gate, const void *text, size_t length);
 
 /* How many sights of the key are remembered, at most hits - 1. Records nothing. */

@@ -14,6 +14,9 @@
 #include "filter/plugins/trafficserver/rule_words.hpp"
 #include "filter/plugins/trafficserver/server.hpp"
 
+#include <array>
+#include <atomic>
+#include <cstddef>
 #include <ctime>
 #include <exception>
 #include <memory>
@@ -47,10 +50,8 @@ struct rule {
     rule(const rule&) = delete;
     rule& operator=(const rule&) = delete;
     ~rule() {
-        for (auto* const cont : {lookups, responses, ends}) {
-            if (cont != nullptr) {
-                TSContDestroy(cont);
-            }
+        if (lookups != nullptr) {
+            TSContDestroy(lookups);
         }
     }
 
@@ -58,12 +59,12 @@ struct rule {
     std::shared_ptr<gate> shared;
     claim mark{this, false};
     TSCont lookups = nullptr;
-    TSCont responses = nullptr;
-    TSCont ends = nullptr;
 };
 
-/// What one transaction has to remember from its look-up on; ended by its close.
+/// What one transaction has to remember from its look-up on; ended by its close. The server calls it by a continuation of its
+/// own, which knows it: to look it up by the transaction costs the server a dynamic_cast each time.
 struct sight : claim {
+    TSCont calls = nullptr;
     reprise_key key{};
     unsigned before = 0;  ///< sights that the filter remembered
     bool is_wanted = false;
@@ -71,6 +72,53 @@ struct sight : claim {
     bool is_range = false;    ///< the server stores no answer to such a request
     bool is_noted = false;
     bool counts_bytes = false;
+};
+
+int on_response_or_end(TSCont cont, TSEvent event, void* data);
+
+/// Sights that have ended, with their continuations, for the next of one thread. Never destroyed: the server's threads end with the
+/// process, when none of its functions may be called any more.
+class spare_sights {
+public:
+    /// This thread's; null: there was no memory for it.
+    static spare_sights* here() noexcept {
+        thread_local auto* const mine = new (std::nothrow) spare_sights;
+        return mine;
+    }
+
+    /// Null: there is no memory.
+    sight* take() noexcept {
+        if (kept_ != 0) {
+            return all_[--kept_];
+        }
+        auto* const made = new (std::nothrow) sight;
+        if (made != nullptr) {
+            // No mutex: a transaction is on one thread at a time.
+            made->calls = TSContCreate(on_response_or_end, nullptr);
+            TSContDataSet(made->calls, made);
+        }
+        return made;
+    }
+    void give_back(sight* ended) noexcept {
+        auto* const calls = ended->calls;
+        if (kept_ == all_.size()) {
+            TSContDestroy(calls);
+            delete ended;
+            return;
+        }
+        *ended = {};
+        ended->calls = calls;
+        all_[kept_++] = ended;
+    }
+
+private:
+    spare_sights() noexcept : before_{last_.exchange(this)} {}
+
+    static inline std::atomic<spare_sights*> last_ = nullptr;  ///< from which all can be reached
+
+    spare_sights* before_;
+    std::array<sight*, 256> all_{};
+    std::size_t kept_ = 0;
 };
 
 int slot = -1;
@@ -124,13 +172,14 @@ sight* sight_for(const rule& by, TSHttpTxn txn) noexcept {
         return static_cast<sight*>(
             there);  // a second look-up: after a redirect, or while another wrote
     }
-    auto* const made = new (std::nothrow) sight;
+    auto* const spare = spare_sights::here();
+    auto* const made = spare != nullptr ? spare->take() : nullptr;
     if (made != nullptr) {
         made->by = &by;
         made->is_sight = true;
         TSUserArgSet(txn, slot, static_cast<claim*>(made));
-        TSHttpTxnHookAdd(txn, TS_HTTP_READ_RESPONSE_HDR_HOOK, by.responses);
-        TSHttpTxnHookAdd(txn, TS_HTTP_TXN_CLOSE_HOOK, by.ends);
+        TSHttpTxnHookAdd(txn, TS_HTTP_READ_RESPONSE_HDR_HOOK, made->calls);
+        TSHttpTxnHookAdd(txn, TS_HTTP_TXN_CLOSE_HOOK, made->calls);
     }
     return made;
 }
@@ -282,40 +331,25 @@ int on_lookup(TSCont cont, TSEvent, void* data) {
     return 0;
 }
 
-int on_response(TSCont cont, TSEvent, void* data) {
+int on_response_or_end(TSCont cont, TSEvent event, void* data) {
     auto* const txn = static_cast<TSHttpTxn>(data);
-    auto* const there = static_cast<claim*>(TSUserArgGet(txn, slot));
-    if (there != nullptr && there->is_sight) {
-        came(*static_cast<const rule*>(TSContDataGet(cont)), txn, *static_cast<sight*>(there));
+    auto* const now = static_cast<sight*>(TSContDataGet(cont));
+    if (event == TS_EVENT_HTTP_READ_RESPONSE_HDR) {
+        came(*now->by, txn, *now);
+    } else if (event == TS_EVENT_HTTP_TXN_CLOSE) {
+        ended(*now->by, txn, *now);
+        if (auto* const spare = spare_sights::here(); spare != nullptr) {
+            spare->give_back(now);  // nobody looks into the transaction's slot behind its close
+        }
     }
     TSHttpTxnReenable(txn, TS_EVENT_HTTP_CONTINUE);
     return 0;
-}
-
-int on_end(TSCont cont, TSEvent, void* data) {
-    auto* const txn = static_cast<TSHttpTxn>(data);
-    auto* const there = static_cast<claim*>(TSUserArgGet(txn, slot));
-    if (there != nullptr && there->is_sight) {
-        const std::unique_ptr<sight> was{static_cast<sight*>(there)};
-        TSUserArgSet(txn, slot, nullptr);
-        ended(*static_cast<const rule*>(TSContDataGet(cont)), txn, *was);
-    }
-    TSHttpTxnReenable(txn, TS_EVENT_HTTP_CONTINUE);
-    return 0;
-}
-
-/// No mutex: what they call is safe on any thread, and a transaction is on one at a time.
-TSCont continuation(int (*on_event)(TSCont, TSEvent, void*), rule& of) {
-    auto* const cont = TSContCreate(on_event, nullptr);
-    TSContDataSet(cont, &of);
-    return cont;
 }
 
 std::unique_ptr<rule> make_rule(std::span<const char* const> words, bool is_pinned) {
     auto made = std::make_unique<rule>(parse_rule(words, TSRuntimeDirGet()), is_pinned);
-    made->lookups = continuation(on_lookup, *made);
-    made->responses = continuation(on_response, *made);
-    made->ends = continuation(on_end, *made);
+    made->lookups = TSContCreate(on_lookup, nullptr);
+    TSContDataSet(made->lookups, made.get());
     return made;
 }
 

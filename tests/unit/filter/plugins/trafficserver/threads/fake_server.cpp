@@ -67,6 +67,15 @@ std::atomic<std::int64_t>* value_of(int id) {
     return &it().values[static_cast<std::size_t>(id)];
 }
 
+TSEvent event_of(TSHttpHookID moment) {
+    switch (moment) {
+    case TS_HTTP_CACHE_LOOKUP_COMPLETE_HOOK: return TS_EVENT_HTTP_CACHE_LOOKUP_COMPLETE;
+    case TS_HTTP_READ_RESPONSE_HDR_HOOK: return TS_EVENT_HTTP_READ_RESPONSE_HDR;
+    case TS_HTTP_TXN_CLOSE_HOOK: return TS_EVENT_HTTP_TXN_CLOSE;
+    default: return TS_EVENT_NONE;
+    }
+}
+
 }  // namespace
 
 void fake_txn::reach(TSHttpHookID moment) {
@@ -81,7 +90,7 @@ void fake_txn::reach(TSHttpHookID moment) {
         }
     }
     for (auto* const each : waiting) {
-        reinterpret_cast<fake_cont*>(each)->on_event(each, TS_EVENT_NONE, as_txn());
+        reinterpret_cast<fake_cont*>(each)->on_event(each, event_of(moment), as_txn());
     }
 }
 
