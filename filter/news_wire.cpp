@@ -129,6 +129,23 @@ std::optional<std::vector<std::byte>> encode_news(const news_span& span,
     head.listed = listed.size();
     head.divisor = golomb_divisor(listed.size(), span.shape.bits);
     std::vector<std::byte> body;
+    if (changes.names_say_all && !listed.empty()) {
+        if (!changes.names.empty() && changes.names.size() * span.shape.probes <= most &&
+            8 * (1 + changes.names.size()) <
+                least_code_bytes(listed.size(),
+                                 *std::max_element(listed.begin(), listed.end()),
+                                 head.divisor)) {
+            const auto none = code_places({}, span.shape.bits);
+            head.encoding = digest_encoding::names;
+            head.listed = 0;
+            head.divisor = none.divisor;
+            return write_digest(head, body_of_names(changes.names, none));
+        }
+        auto in_order = changes;
+        in_order.names_say_all = false;
+        std::sort(in_order.places.begin(), in_order.places.end());
+        return encode_news(span, in_order, words, key_of);
+    }
     // By arithmetic first: where no name is shorter than all of its places, nobody looks for one; and
     // where names are shorter than all places in any case, these are not coded.
     const auto place_bits = bits_of_place(head.divisor);

@@ -73,6 +73,7 @@ void change_journal::turned(std::uint64_t place, bool is_on) noexcept {
     if (lost_) {
         return;
     }
+    any_off_ = any_off_ || !is_on;
     try {
         if (places_.size() < most_) {
             places_.push_back(place);
@@ -80,19 +81,26 @@ void change_journal::turned(std::uint64_t place, bool is_on) noexcept {
         }
     } catch (const std::bad_alloc&) {
     }
-    places_ = {};
-    names_ = {};
+    let_go();
     lost_ = true;
 }
 
-void change_journal::came(url_name name) noexcept {
+void change_journal::came(url_name name, std::size_t its) noexcept {
     if (lost_ || names_.size() >= most_) {
         return;  // its places are told all the same
     }
     try {
         names_.push_back(name);
+        named_ += its;
     } catch (const std::bad_alloc&) {
     }
+}
+
+void change_journal::let_go() noexcept {
+    places_ = {};
+    names_ = {};
+    named_ = 0;
+    any_off_ = false;
 }
 
 bool change_journal::close(std::uint64_t counter) {
@@ -101,18 +109,24 @@ bool change_journal::close(std::uint64_t counter) {
         begin(counter);
         return true;
     }
-    keep_odd(places_);
+    const bool names_say_all = !any_off_ && named_ == places_.size();
+    if (!names_say_all) {
+        keep_odd(places_);
+    }  // else each turned once, and nobody needs them in order while names will do
     keep_unique(names_);
     if (places_.empty()) {
-        names_.clear();
+        let_go();
         return false;
     }
-    step made{.base = newest_, .base_sum = closed_sum_, .changes = {places_, names_}};
+    step made{
+        .base = newest_, .base_sum = closed_sum_, .changes = {places_, names_, names_say_all}};
     const auto size = size_of(made);
     steps_.push_back(std::move(made));
     held_ += size;
     places_.clear();
     names_.clear();
+    named_ = 0;
+    any_off_ = false;
     newest_ = counter;
     closed_sum_ = sum_;
     while (held_ > most_) {
@@ -127,8 +141,7 @@ void change_journal::begin(std::uint64_t counter) noexcept {
     held_ = 0;
     newest_ = counter;
     closed_sum_ = sum_;
-    places_ = {};
-    names_ = {};
+    let_go();
     lost_ = false;
 }
 
@@ -156,11 +169,13 @@ change_journal::merged change_journal::since(std::uint64_t counter) const {
                                [](const step& one, std::uint64_t base) { return one.base < base; });
     out.base_sum = at->base_sum;
     if (at + 1 == steps_.end()) {
-        out.changes = at->changes;  // in order already
+        out.changes = at->changes;  // in order already, where that is needed
         return out;
     }
+    out.changes.names_say_all = true;
     for (; at != steps_.end(); ++at) {
         const auto& its = at->changes;
+        out.changes.names_say_all = out.changes.names_say_all && its.names_say_all;
         out.changes.places.insert(out.changes.places.end(), its.places.begin(), its.places.end());
         out.changes.names.insert(out.changes.names.end(), its.names.begin(), its.names.end());
     }

@@ -26,13 +26,15 @@ public:
     /// A bit turned, which `is_on` now. O(1). Where there is no memory, or a step holds more than
     /// `most`, the step's places are let go of, and close() begins anew.
     void turned(std::uint64_t place, bool is_on) noexcept;
-    /// A key came: its places, as far as they were off, have turned.
-    void came(url_name name) noexcept;
+    /// A key came. Its places, as far as they were off, have turned: they are the last `its` to do so.
+    void came(url_name name, std::size_t its) noexcept;
+    /// Places that turned since the last step, counted each time; 0 where they were let go of.
+    [[nodiscard]] std::size_t turns() const noexcept { return places_.size(); }
 
     /// Something turned since the last step.
     [[nodiscard]] bool is_open() const noexcept { return !places_.empty() || lost_; }
     /// Ends the step as generation `counter`. False where nothing differs in the end: then there is
-    /// no step. O(step log step). @pre counter > newest()
+    /// no step. O(step log step) where its names do not say all. @pre counter > newest()
     /// @throws std::bad_alloc, and then the step goes on
     bool close(std::uint64_t counter);
     /// Forgets all steps, and what is under way: the filter as it is is generation `counter`; with
@@ -55,7 +57,7 @@ public:
         filter::net_changes changes;
         std::uint64_t base_sum = 0;
     };
-    /// What led from generation `counter` to the newest. O(places log places).
+    /// What led from generation `counter` to the newest. O(places log places), of one step that names say O(places).
     /// @pre a generation between oldest() and newest() @throws std::bad_alloc
     [[nodiscard]] merged since(std::uint64_t counter) const;
     /// Whether `counter` is one from which since() can tell.
@@ -79,9 +81,13 @@ private:
     std::size_t held_ = 0;  // places and names of all steps
     std::uint64_t newest_ = 0;
     std::uint64_t sum_ = 0, closed_sum_ = 0;
+    void let_go() noexcept;
+
     // The step under way.
     std::vector<std::uint64_t> places_;
     std::vector<url_name> names_;
+    std::size_t named_ = 0;  // of the places, those that a name of these was said to have turned
+    bool any_off_ = false;
     bool lost_ = false;
 };
 

@@ -219,12 +219,14 @@ void digest_source::outdated(const filter::key_hash& key) {
 
 void digest_source::enter(const filter::key_hash& key, key_facts& facts) {
     const auto hashed = key_of(facts.name, secret_);
+    const auto turns = now_->journal ? now_->journal->turns() : 0;
     now_->insert(hashed, facts.squid);
     if (next_ && key_table::shard_of(key) < filled_) {
         next_->insert(hashed, facts.squid);
     }
     if (now_->journal) {
-        now_->journal->came(facts.name);
+        const auto since = now_->journal->turns();
+        now_->journal->came(facts.name, since - std::min(since, turns));
     }
     facts.listed = true;
     ++listed_;

@@ -44,15 +44,25 @@ net::way_ptr way_of(const config::peer_options& parent,
     return std::make_shared<const net::way_through>(std::move(way));
 }
 
+asio::ip::address without_mapping(const asio::ip::address& client) noexcept {
+    return client.is_v6() && client.to_v6().is_v4_mapped()
+               ? asio::ip::address{asio::ip::make_address_v4(asio::ip::v4_mapped, client.to_v6())}
+               : client;
+}
+
 }  // namespace
 
 bool peer_book::is_peer(const asio::ip::address& client, bool squid) const noexcept {
-    const auto plain = client.is_v6() && client.to_v6().is_v4_mapped()
-                           ? asio::ip::address{asio::ip::make_address_v4(asio::ip::v4_mapped,
-                                                                         client.to_v6())}
-                           : client;
+    const auto plain = without_mapping(client);
     return std::any_of(addresses.begin(), addresses.end(), [&](const peer_address& one) {
-        return one.at == plain && one.squid == squid;
+        return one.squid == squid && one.at == plain;
+    });
+}
+
+bool peer_book::is_peer(const asio::ip::address& client) const noexcept {
+    const auto plain = without_mapping(client);
+    return std::any_of(addresses.begin(), addresses.end(), [&](const peer_address& one) {
+        return one.at == plain;
     });
 }
 

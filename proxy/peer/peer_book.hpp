@@ -68,9 +68,7 @@ struct peer_book {
     }
     [[nodiscard]] bool is_peer(const asio::ip::address& client, bool squid) const noexcept;
     /// A peer of either protocol.
-    [[nodiscard]] bool is_peer(const asio::ip::address& client) const noexcept {
-        return is_peer(client, false) || is_peer(client, true);
-    }
+    [[nodiscard]] bool is_peer(const asio::ip::address& client) const noexcept;
     /// What siblings may ask: a Reprise that is a peer, or a guest (peering.gateway_for), which is none in
     /// any other respect.
     [[nodiscard]] bool may_ask(const asio::ip::address& client) const noexcept;

@@ -37,10 +37,12 @@ public:
 
     /// Others in their place. @throws std::bad_alloc, and then nothing has changed
     void begin_anew(const filter::digest_shape& shape, std::span<const std::uint64_t> words);
+    /// Begins to fetch the bit's word, and waits for nothing. @pre any()
+    void prefetch(std::uint64_t place) const noexcept { __builtin_prefetch(&words_[place / 64], 1); }
     /// The bit at `place` is so now. False: it was.
     bool turn(std::uint64_t place, bool is_on) noexcept;
-    /// A key came, whose places have turned.
-    void came(url_name name) noexcept { journal_->came(name); }
+    /// A key came, and `its` places, the last that turned, turned for it.
+    void came(url_name name, std::size_t its) noexcept { journal_->came(name, its); }
     /// How many keys they stand for, as is told.
     void count(std::uint64_t keys) noexcept { keys_ = keys; }
     [[nodiscard]] std::uint64_t keys() const noexcept { return keys_; }

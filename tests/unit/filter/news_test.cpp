@@ -42,6 +42,7 @@ struct owner {
         came.insert(name);
     }
     void leave(std::uint64_t name) {
+        any_left = true;
         for_each_place(shape, by_name(name), [&](std::uint64_t place) {
             if (--counts[place] == 0) {
                 turn(place);
@@ -55,6 +56,7 @@ struct owner {
         std::uint64_t base, const std::vector<std::uint64_t>& before) {
         net_changes changes;
         changes.names.assign(came.begin(), came.end());
+        changes.names_say_all = !any_left;
         for (std::size_t i = 0; i < words.size(); ++i) {
             for (auto left = words[i] ^ before[i]; left != 0; left &= left - 1) {
                 changes.places.push_back(i * 64 + static_cast<unsigned>(std::countr_zero(left)));
@@ -74,6 +76,7 @@ struct owner {
     std::vector<std::uint64_t> words;
     std::map<std::uint64_t, unsigned> counts;
     std::set<std::uint64_t> came;
+    bool any_left = false;  ///< since they came
     std::uint64_t sum = 0, counter = 1;
 };
 
@@ -171,6 +174,7 @@ TEST_SUITE("filter/news") {
                 REQUIRE(after == from.words);
                 before = from.words;
                 from.came.clear();
+                from.any_left = false;
             }
             const digest told{shape, before, stamp_of(1)};
             CHECK(held.settled().checksum() == told.checksum());
@@ -216,6 +220,32 @@ TEST_SUITE("filter/news") {
             CHECK((head->encoding == digest_encoding::names) == named);
             CHECK(piece.wire.size() < digest_header_bytes + 20 * 9 + 40);
         }
+    }
+
+    TEST_CASE("names that say all are told alone, and need no bits to be looked at") {
+        owner from{blocked};
+        for (std::uint64_t i = 0; i < 100; ++i) {
+            from.enter(i);
+        }
+        digest_replica held{from.whole()};
+        const auto before = from.words;
+        from.came.clear();
+        from.counter = 2;
+        from.enter(1000);
+        from.enter(7);  // is there
+        const auto wire = from.news_since(1, before);
+        REQUIRE(wire.has_value());
+        const auto head = read_digest_head(*wire);
+        CHECK(head->encoding == digest_encoding::golomb);  // eight places are shorter than two names
+        for (std::uint64_t i = 1001; i < 1020; ++i) {
+            from.enter(i);
+        }
+        const auto more = from.news_since(1, before);
+        REQUIRE(more.has_value());
+        CHECK(read_digest_head(*more)->encoding == digest_encoding::names);
+        CHECK(read_digest_head(*more)->listed == 0);
+        REQUIRE(held.apply(*more, by_name).has_value());
+        CHECK(same(from.words, held.now()));
     }
 
     TEST_CASE("news says its base, and nothing else is changed by it") {

@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <map>
 #include <random>
 #include <set>
@@ -14,7 +15,7 @@ TEST_SUITE("peer/change_journal") {
     TEST_CASE("a step is what differs in the end") {
         change_journal journal{100};
         journal.begin(1);
-        journal.came(7);
+        journal.came(7, 0);
         journal.turned(5, true);
         journal.turned(3, true);
         journal.turned(5, false);
@@ -50,6 +51,42 @@ TEST_SUITE("peer/change_journal") {
         }
     }
 
+    TEST_CASE("names say all where nothing left and nothing turned that has no name") {
+        change_journal journal{100};
+        journal.begin(1);
+        const auto turn = [&](std::uint64_t place) { journal.turned(place, true); };
+        turn(1), turn(2);
+        journal.came(70, 2);
+        turn(3);
+        journal.came(71, 1);
+        journal.came(72, 0);
+        CHECK(journal.turns() == 3);
+        REQUIRE(journal.close(2));
+        CHECK(journal.since(1).changes.names_say_all);
+        turn(4);
+        turn(5);
+        journal.came(73, 1);
+        REQUIRE(journal.close(3));
+        CHECK_FALSE(journal.since(2).changes.names_say_all);
+        CHECK_FALSE(journal.since(1).changes.names_say_all);
+        turn(6);
+        journal.came(74, 1);
+        REQUIRE(journal.close(4));
+        CHECK(journal.since(3).changes.names_say_all);
+        turn(7);
+        journal.came(75, 1);
+        journal.turned(6, false);
+        REQUIRE(journal.close(5));
+        CHECK_FALSE(journal.since(4).changes.names_say_all);
+        journal.turned(6, true);
+        journal.turned(6, false);
+        CHECK_FALSE(journal.close(6));
+        turn(8);
+        journal.came(76, 1);
+        REQUIRE(journal.close(6));
+        CHECK(journal.since(5).changes.names_say_all);
+    }
+
     TEST_CASE("what came and left is no step") {
         change_journal journal{100};
         journal.begin(1);
@@ -68,6 +105,7 @@ TEST_SUITE("peer/change_journal") {
         std::set<std::uint64_t> on;
         std::map<std::uint64_t, std::set<std::uint64_t>> at{{1, {}}};
         std::uint64_t counter = 1;
+        unsigned by_names_alone = 0;
         for (int step = 0; step < 400; ++step) {
             for (auto turns = random() % 12; turns > 0; --turns) {
                 const auto place = random() % 200;
@@ -77,7 +115,7 @@ TEST_SUITE("peer/change_journal") {
                 }
                 journal.turned(place, is_on);
                 if (is_on) {
-                    journal.came(place);
+                    journal.came(place, 1);
                 }
             }
             if (journal.is_open() && journal.close(counter + (step % 7 == 0 ? 2 : 1))) {
@@ -90,6 +128,12 @@ TEST_SUITE("peer/change_journal") {
                     continue;
                 }
                 const auto told = journal.since(base);
+                if (told.changes.names_say_all) {
+                    auto places = told.changes.places;
+                    std::sort(places.begin(), places.end());
+                    REQUIRE(told.changes.names == places);
+                    by_names_alone += base != counter ? 1 : 0;
+                }
                 auto after = before;
                 std::uint64_t sum = 0;
                 for (const auto place : before) {
@@ -107,6 +151,7 @@ TEST_SUITE("peer/change_journal") {
                 REQUIRE(sum == journal.sum());
             }
         }
+        CHECK(by_names_alone > 10);
         CHECK(journal.oldest() > 1);
         CHECK(journal.steps() > 10);
         CHECK_FALSE(journal.knows(counter + 1));
