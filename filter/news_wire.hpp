@@ -39,7 +39,7 @@ struct news_span {
 /// What changed in between.
 struct net_changes {
     std::vector<std::uint64_t> places;  ///< those that differ, each once: rising, unless names say all
-    std::vector<std::uint64_t> names;   ///< rising: keys that came; some may have left since
+    std::vector<std::uint64_t> names;   ///< keys that came, rising, unless they say all; some may have left since
     /// Nothing went off, and what went on are places of these names: they say all that the places do.
     bool names_say_all = false;
 };

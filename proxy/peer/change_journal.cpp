@@ -112,8 +112,8 @@ bool change_journal::close(std::uint64_t counter) {
     const bool names_say_all = !any_off_ && named_ == places_.size();
     if (!names_say_all) {
         keep_odd(places_);
-    }  // else each turned once, and nobody needs them in order while names will do
-    keep_unique(names_);
+        keep_unique(names_);
+    }  // else each place turned once, and nobody needs an order while names will do
     if (places_.empty()) {
         let_go();
         return false;
