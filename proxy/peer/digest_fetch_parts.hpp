@@ -1,0 +1,132 @@
+#pragma once
+// What digest_fetcher is made of: a sibling, its two digests, and what all siblings share.
+//
+//     digest_fetch.cpp        the coroutines that ask: the loop's
+//     digest_fetch_told.cpp   what is made of answers: the side thread's, or the loop's while that does
+//                             nothing
+
+#include "proxy/net/wakeup.hpp"
+#include "proxy/peer/digest_fetch.hpp"
+#include "proxy/peer/seen_along.hpp"
+#include "proxy/peer/sibling_exchange.hpp"
+
+#include <atomic>
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace reprise::proxy::peer {
+
+inline constexpr unsigned no_slot = most_slots;
+
+/// One digest of a sibling, and the coroutine that follows it. The loop's thread; what is known of the
+/// digest is the side thread's while that has work for it.
+struct digest_fetcher::pursuit {
+    pursuit(const follow_plan& plan, follow_context& context)
+        : follower{plan, context.random(), steady_now()},
+          wake{context.timer},
+          exchange{context.timer, context.random} {}
+
+    void end() {
+        exchange.end();
+        wake.notify();
+    }
+
+    digest_follower follower;
+    net::wakeup wake;
+    sibling_exchange exchange;
+};
+
+struct digest_fetcher::one {
+    one(const followed& is, unsigned at, follow_context& context)
+        : of{is},
+          slot{at},
+          digest{plan_for(is, context, filter::digest_layout::standard), context} {
+        if (is.seen && context.seen != nullptr) {
+            seen.emplace(plan_for(is, context, filter::digest_layout::blocked), context);
+        }
+        shown.name = is.name;
+        shown.slot = at;
+        shown.https = is.https;
+        shown.of_site = is.of_site;
+        shown.members = is.members;
+    }
+
+    static follow_plan plan_for(const followed& is,
+                                const follow_context& context,
+                                filter::digest_layout layout) {
+        follow_plan plan;
+        plan.refresh = is.refresh;
+        plan.seed = context.secret.id();
+        plan.squid = is.squid;
+        plan.site_nodes = is.of_site ? config::most_site_nodes : context.site_nodes;
+        plan.layout = layout;
+        plan.news = context.news;
+        plan.itself_again = context.itself_again;
+        plan.key_of = [&secret = context.secret](std::uint64_t name) {
+            return key_of(name, secret);
+        };
+        return plan;
+    }
+
+    [[nodiscard]] pursuit& part(bool of_seen) { return of_seen ? *seen : digest; }
+    /// From where news of what it saw goes on.
+    [[nodiscard]] seen_along::generation seen_from() const {
+        return seen && !seen_is_aside ? seen->follower.news_from() : std::nullopt;
+    }
+    void end() {
+        digest.end();
+        if (seen) {
+            seen->end();
+        }
+    }
+
+    followed of;
+    std::atomic<unsigned> slot;  // no_slot: it is this instance itself. Changed on the loop
+    pursuit digest;
+    std::optional<pursuit> seen;
+    std::shared_ptr<const filter::digest> seen_in_use;  // side thread's
+    // The loop's.
+    seen_along along;
+    bool seen_is_aside = false;  // the side thread has its follower
+    struct {
+        follow_trouble loss = follow_trouble::none;
+        bool used = false;
+        bool left_out = false;  // of what other sites are told
+    } told;                     // to the log, last
+    bool gone = false;
+    figures_of_one shown;  // guarded by shared::guard
+};
+
+struct digest_fetcher::shared {
+    explicit shared(follow_context from) : context{std::move(from)} {}
+
+    [[nodiscard]] bool is_over(const one& sibling) const {
+        return stopped || sibling.gone || context.timer.stopped();
+    }
+    void give_slot_back(one& sibling);
+    [[nodiscard]] std::optional<got_response> take_along(one& sibling,
+                                                         std::optional<got_response>& answer);
+    [[nodiscard]] bool takes_here(one& sibling, bool seen, std::optional<got_response>& answer);
+    void take(one& sibling, bool seen, std::optional<got_response> answer);
+    void tell_table(one& sibling);
+    void tell_members(one& sibling, unsigned slot, const digest_follower::news& news);
+    void tell_seen(one& sibling);
+    void tell_log(one& sibling);
+    void tell_in_slot(one& sibling);
+    void show(one& sibling, bool seen);
+    void count();  // under guard
+
+    follow_context context;
+    std::map<std::string, std::shared_ptr<one>> siblings;
+    std::map<std::string, followed> left_out;  // the loop's: there was no slot for them
+    std::atomic<bool> stopped{false};
+    std::atomic<std::size_t> all{0}, others{0};
+    mutable std::mutex guard;  // guards `siblings` and what each shows
+};
+
+}  // namespace reprise::proxy::peer

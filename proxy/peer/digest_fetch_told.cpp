@@ -1,0 +1,211 @@
+// What is made of siblings' answers: a follower takes them, and the table of siblings, other sites, the
+// log and the pages are told. All of it is the side thread's, or the loop's while that does nothing.
+
+#include "proxy/base/log.hpp"
+#include "proxy/peer/digest_fetch_parts.hpp"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+namespace reprise::proxy::peer {
+
+namespace {
+
+/// Troubles that one log line covers: a host that is down refuses connections or does not answer.
+follow_trouble loss_of(follow_trouble trouble) noexcept {
+    return trouble == follow_trouble::timed_out ? follow_trouble::unreachable : trouble;
+}
+
+std::optional<unsigned> as_shown(unsigned slot) noexcept {
+    return slot == no_slot ? std::nullopt : std::optional{slot};
+}
+
+}  // namespace
+
+// Side thread, or the loop. What a sibling's answer (none: time has passed) makes of what is known of it.
+void digest_fetcher::shared::take(one& sibling, bool seen, std::optional<got_response> answer) {
+    auto& follower = sibling.part(seen).follower;
+    try {
+        if (answer && answer->trouble != follow_trouble::none) {
+            follower.failed(answer->trouble, std::move(answer->detail), steady_now());
+        } else if (answer) {
+            follower.answered({.status = answer->status,
+                               .etag = answer->etag,
+                               .node = answer->node,
+                               .tells_news = answer->tells_news,
+                               .last_modified = answer->last_modified,
+                               .fresh_for = answer->fresh_for,
+                               .body = answer->body,
+                               .had_more = answer->had_more},
+                              context.node,
+                              steady_now());
+        }
+        follower.look(steady_now());
+        if (seen) {
+            tell_seen(sibling);
+        } else {
+            tell_table(sibling);
+        }
+    } catch (const std::bad_alloc&) {
+        follower.failed(follow_trouble::too_large, "out of memory", steady_now());
+        follower.tell_again();
+    }
+    if (!seen) {
+        tell_log(sibling);
+    }
+    show(sibling, seen);
+}
+
+// Side thread, or the loop while that does nothing. The digest of a sibling that is no longer followed may still be put here: it is
+// removed before the slot's next owner puts its own.
+void digest_fetcher::shared::tell_table(one& sibling) {
+    using kind = digest_follower::news::kind;
+    auto& follower = sibling.digest.follower;
+    const unsigned slot = sibling.slot;
+    if (slot == no_slot) {
+        return;  // what there is is told when it has one
+    }
+    const auto news = follower.take_news();
+    const auto& held = follower.held();
+    const auto& squid = follower.held_squid();
+    bool has_room = true;
+    if (news.what == kind::gone) {
+        context.table.remove(slot);
+    } else if (news.what == kind::flipped && held) {
+        has_room = context.table.flip(slot, *held, news.places);
+    } else if (news.what == kind::replaced && held) {
+        has_room = context.table.put(slot, *held);
+    } else if (news.what == kind::replaced && squid) {
+        has_room = context.table.put(slot, squid);
+    }
+    if (!has_room) {
+        context.table.remove(slot);
+        follower.refuse("beside what other siblings' digests take", steady_now());
+    }
+    tell_members(sibling, slot, news);
+}
+
+// A gateway tells of its own site: what is another's is one hop more away from whoever asks.
+void digest_fetcher::shared::tell_members(one& sibling,
+                                          unsigned slot,
+                                          const digest_follower::news& news) {
+    using kind = digest_follower::news::kind;
+    if (context.members == nullptr || sibling.of.of_site || sibling.of.squid) {
+        return;
+    }
+    const auto& held = sibling.digest.follower.held();
+    bool is_member = true;
+    if (!held) {
+        context.members->remove(slot);
+    } else if (news.what == kind::flipped ||
+               (news.what == kind::nothing && sibling.told.left_out)) {
+        // What kept one out that is quiet may have gone.
+        is_member = context.members->flip(slot, *held, news.places);
+    } else if (news.what == kind::replaced) {
+        is_member = context.members->put(slot, *held);
+    }
+    if (!is_member && !std::exchange(sibling.told.left_out, true)) {
+        log::warn("peers: ",
+                  sibling.of.name,
+                  ": other sites are not told of it: its digest has another rate than those of the "
+                  "siblings before it (digest.false_positive_rate must be the same on all)");
+    }
+}
+
+// News turns bits of what is in use there: nothing is to be done then.
+void digest_fetcher::shared::tell_seen(one& sibling) {
+    auto& follower = sibling.seen->follower;
+    (void)follower.take_news();
+    const unsigned slot = sibling.slot;
+    if (slot != no_slot && follower.held() != sibling.seen_in_use) {
+        sibling.seen_in_use = follower.held();
+        context.seen->put(slot, sibling.seen_in_use);
+    }
+}
+
+// It has another slot than before, or none: what is held of it was told of the one before. Of what it
+// saw the next look tells, since that follower is another coroutine's.
+void digest_fetcher::shared::tell_in_slot(one& sibling) {
+    sibling.seen_in_use = nullptr;
+    sibling.digest.follower.tell_again();
+    try {
+        tell_table(sibling);
+    } catch (const std::bad_alloc&) {
+        sibling.digest.follower.failed(follow_trouble::too_large, "out of memory", steady_now());
+        sibling.digest.follower.tell_again();
+    }
+    show(sibling, false);
+}
+
+// Once for each change, not for each answer: a sibling that is away is asked again and again.
+void digest_fetcher::shared::tell_log(one& sibling) {
+    const auto& follower = sibling.digest.follower;
+    const auto& is = follower.figures();
+    const bool used = follower.held() || follower.held_squid();
+    const auto loss = loss_of(is.trouble);
+    const auto before = std::exchange(sibling.told, {loss, used, sibling.told.left_out});
+    if (loss == follow_trouble::none) {
+        if (before.loss != follow_trouble::none && is.state == follow_state::current) {
+            log::info("peers: ", sibling.of.name, ": its digest is followed again");
+        }
+    } else if (loss != before.loss || used != before.used) {
+        log::warn("peers: ",
+                  sibling.of.name,
+                  ": its digest can't be had: ",
+                  to_string(is.trouble),
+                  is.detail.empty() ? "" : " (",
+                  is.detail,
+                  is.detail.empty() ? "" : ")",
+                  used ? "; what is held of it is used" : "; it is not asked");
+    }
+}
+
+void digest_fetcher::shared::show(one& sibling, bool seen) {
+    if (seen) {
+        const std::scoped_lock lock{guard};
+        sibling.shown.seen = sibling.seen->follower.figures();
+        return;
+    }
+    const auto& follower = sibling.digest.follower;
+    figures_of_one next;
+    next.name = sibling.of.name;
+    next.slot = as_shown(sibling.slot);
+    next.https = sibling.of.https;
+    next.of_site = sibling.of.of_site;
+    next.members = sibling.of.members;
+    next.digest = follower.figures();
+    next.held = follower.held_replica();
+    next.held_squid = follower.held_squid();
+    if (const auto& held = follower.held()) {
+        next.bits = held->shape().bits;
+        next.bits_on = held->bits_on();
+        next.estimated_objects = held->estimated_keys();
+        next.false_positive_rate = held->false_positive_rate();
+        next.generation = held->stamp().generation;
+    } else if (const auto& squid = next.held_squid) {
+        next.bits = squid->size().bits();
+        next.bits_on = squid->bits_on();
+        next.estimated_objects = squid->estimated_keys();
+        next.false_positive_rate = squid->false_positive_rate();
+    }
+    const std::scoped_lock lock{guard};
+    next.seen = std::move(sibling.shown.seen);
+    std::swap(sibling.shown, next);  // what was shown before may be large: it goes after the lock
+    const auto is_itself = [](const figures_of_one& of) {
+        return of.digest.state == follow_state::itself;
+    };
+    if (is_itself(sibling.shown) != is_itself(next)) {
+        count();
+    }
+}
+
+void digest_fetcher::shared::count() {
+    all = siblings.size();
+    others = static_cast<std::size_t>(
+        std::count_if(siblings.begin(), siblings.end(), [](const auto& entry) {
+            return entry.second->shown.digest.state != follow_state::itself;
+        }));
+}
+
+}  // namespace reprise::proxy::peer
