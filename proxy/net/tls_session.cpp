@@ -1,5 +1,6 @@
 #include "proxy/net/tls_session.hpp"
 
+#include "proxy/base/let_go.hpp"
 #include "proxy/net/client_certificate.hpp"
 #include "proxy/net/socket_read.hpp"
 
@@ -350,7 +351,7 @@ std::size_t tls_session::take_first(char* into, std::size_t most) noexcept {
     const auto count = first_.copy(into, most, first_taken_);
     first_taken_ += count;
     if (first_taken_ == first_.size()) {
-        first_ = {};
+        let_go(first_);
         first_taken_ = 0;
     }
     drained_ = saw_all_ = false;
@@ -379,7 +380,7 @@ bool tls_session::flush_kept() noexcept {
     if (kept() > 0) {
         return false;
     }
-    kept_ = {};
+    let_go(kept_);
     kept_sent_ = 0;
     return true;
 }

@@ -1,6 +1,7 @@
 #include "proxy/peer/digest_source.hpp"
 
 #include "filter/digest.hpp"
+#include "proxy/base/let_go.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -318,7 +319,7 @@ void digest_source::take_inbox(wall_time now) {
     }
     constexpr std::size_t keep = 1 << 16;
     if (in_hand_.capacity() > keep) {
-        in_hand_ = {};
+        let_go(in_hand_);
         handled_ = 0;
     }
 }

@@ -1,5 +1,6 @@
 #include "proxy/cache/disk/core.hpp"
 
+#include "proxy/base/let_go.hpp"
 #include "proxy/base/log.hpp"
 
 #include <algorithm>
@@ -141,7 +142,7 @@ void gone_while_loading::note(const filter::key_hash& key) {
         keys_.insert(key);
         if (keys_.size() > most) {
             everything_ = true;
-            keys_ = {};
+            let_go(keys_);
         }
     }
 }
@@ -154,7 +155,7 @@ bool gone_while_loading::has(const filter::key_hash& key) const {
 void gone_while_loading::close() {
     const std::lock_guard lock{guard_};
     open_ = false;
-    keys_ = {};
+    let_go(keys_);
 }
 
 core::core(const tier_settings& from,

@@ -1,5 +1,7 @@
 #include "proxy/cache/disk/pending_notes.hpp"
 
+#include "proxy/base/let_go.hpp"
+
 #include <utility>
 
 namespace reprise::proxy::cache::disk {
@@ -11,8 +13,8 @@ bool pending_notes::make_room(bool known) {
     }
     if (!known && dropped_.size() + expired_.size() >= most_) {
         everything_ = true;
-        dropped_ = {};
-        expired_ = {};
+        let_go(dropped_);
+        let_go(expired_);
         return false;
     }
     return true;
