@@ -230,10 +230,8 @@ unsigned admission_filter::peek(key_hash key) const noexcept {
 }
 
 void admission_filter::prefetch(key_hash key) const noexcept {
-    if (settings_.layers != 0) {
-        generations_[0].layers.front().prefetch(key);
-        generations_[1].layers.front().prefetch(key);
-    }
+    generations_[0].layers.front().prefetch(key);
+    generations_[1].layers.front().prefetch(key);
 }
 
 void admission_filter::refresh(key_hash key, std::chrono::sys_seconds now) noexcept {

@@ -38,15 +38,15 @@ struct news_span {
 
 /// What changed in between.
 struct net_changes {
-    std::vector<std::uint64_t> places;  ///< those that differ, each once: rising, unless names say all
-    std::vector<std::uint64_t> names;   ///< keys that came, rising, unless they say all; some may have left since
+    std::vector<std::uint64_t> places;  ///< each that differs, once; rising, unless names say all
+    std::vector<std::uint64_t> names;   ///< keys that came, in any order; some may have left since
     /// Nothing went off, and what went on are places of these names: they say all that the places do.
     bool names_say_all = false;
 };
 
-/// The shorter encoding, or names alone where these say all and are shorter than the places in any case; none when the digest's
-/// bits as they are would be shorter still: send the
-/// whole. `words`: the bits as they are now; where there are no names nobody looks. O(changes), some tens of nanoseconds each.
+/// The shorter encoding; names alone where these say all and are shorter than the places. None where the
+/// digest's bits as they are would be shorter still: send the whole. `words`: the bits as they are now;
+/// where there are no names nobody looks. O(changes), some tens of nanoseconds each.
 /// @pre is_valid(span.shape), words are of that shape, where there are names @throws std::bad_alloc
 [[nodiscard]] std::optional<std::vector<std::byte>> encode_news(
     const news_span& span,

@@ -1,6 +1,7 @@
 #include "proxy/peer/change_journal.hpp"
 
 #include "filter/place_sum.hpp"
+#include "proxy/base/let_go.hpp"
 
 #include <algorithm>
 #include <array>
@@ -81,7 +82,7 @@ void change_journal::turned(std::uint64_t place, bool is_on) noexcept {
         }
     } catch (const std::bad_alloc&) {
     }
-    let_go();
+    lose_step();
     lost_ = true;
 }
 
@@ -96,11 +97,17 @@ void change_journal::came(url_name name, std::size_t its) noexcept {
     }
 }
 
-void change_journal::let_go() noexcept {
-    places_ = {};
-    names_ = {};
+void change_journal::begin_step() noexcept {
+    places_.clear();
+    names_.clear();
     named_ = 0;
     any_off_ = false;
+}
+
+void change_journal::lose_step() noexcept {
+    begin_step();
+    let_go(places_);
+    let_go(names_);
 }
 
 bool change_journal::close(std::uint64_t counter) {
@@ -110,12 +117,14 @@ bool change_journal::close(std::uint64_t counter) {
         return true;
     }
     const bool names_say_all = !any_off_ && named_ == places_.size();
-    if (!names_say_all) {
+    // Then each place turned once, and nobody needs an order while names are shorter, as they are not where a key has two
+    // places or three.
+    if (!names_say_all || 3 * names_.size() >= places_.size()) {
         keep_odd(places_);
         keep_unique(names_);
-    }  // else each place turned once, and nobody needs an order while names will do
+    }
     if (places_.empty()) {
-        let_go();
+        begin_step();
         return false;
     }
     step made{
@@ -123,10 +132,7 @@ bool change_journal::close(std::uint64_t counter) {
     const auto size = size_of(made);
     steps_.push_back(std::move(made));
     held_ += size;
-    places_.clear();
-    names_.clear();
-    named_ = 0;
-    any_off_ = false;
+    begin_step();
     newest_ = counter;
     closed_sum_ = sum_;
     while (held_ > most_) {
@@ -141,7 +147,7 @@ void change_journal::begin(std::uint64_t counter) noexcept {
     held_ = 0;
     newest_ = counter;
     closed_sum_ = sum_;
-    let_go();
+    lose_step();
     lost_ = false;
 }
 

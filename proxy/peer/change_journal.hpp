@@ -26,7 +26,7 @@ public:
     /// A bit turned, which `is_on` now. O(1). Where there is no memory, or a step holds more than
     /// `most`, the step's places are let go of, and close() begins anew.
     void turned(std::uint64_t place, bool is_on) noexcept;
-    /// A key came. Its places, as far as they were off, have turned: they are the last `its` to do so.
+    /// A key came. Its places, as far as they were off, have turned: the last `its` that did.
     void came(url_name name, std::size_t its) noexcept;
     /// Places that turned since the last step, counted each time; 0 where they were let go of.
     [[nodiscard]] std::size_t turns() const noexcept { return places_.size(); }
@@ -57,7 +57,8 @@ public:
         filter::net_changes changes;
         std::uint64_t base_sum = 0;
     };
-    /// What led from generation `counter` to the newest. O(places log places), of one step that names say O(places).
+    /// What led from generation `counter` to the newest. O(places log places); O(places) where that is
+    /// one step.
     /// @pre a generation between oldest() and newest() @throws std::bad_alloc
     [[nodiscard]] merged since(std::uint64_t counter) const;
     /// Whether `counter` is one from which since() can tell.
@@ -75,14 +76,14 @@ private:
     static std::size_t size_of(const step& one) noexcept {
         return one.changes.places.size() + one.changes.names.size();
     }
+    void begin_step() noexcept;
+    void lose_step() noexcept;  ///< and the memory that it took
 
     std::size_t most_;
     std::deque<step> steps_;
     std::size_t held_ = 0;  // places and names of all steps
     std::uint64_t newest_ = 0;
     std::uint64_t sum_ = 0, closed_sum_ = 0;
-    void let_go() noexcept;
-
     // The step under way.
     std::vector<std::uint64_t> places_;
     std::vector<url_name> names_;

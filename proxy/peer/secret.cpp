@@ -21,9 +21,9 @@ constexpr std::string_view hashing_label{"reprise digest hash seed, version 1"};
 constexpr std::string_view signing_label{"reprise request signature, version 1"};
 constexpr std::string_view message_signing_label{"reprise http message signature, version 1"};
 
-// HMAC-SHA256 as one thread makes it. To look the two up and to take their memory for each code would cost
-// several times what the code does, and to begin from the key, whose two blocks are hashed first, half as much again: the last
-// key's state is gone back to.
+// HMAC-SHA256 as one thread makes it. To look the two up and to take their memory for each code would
+// cost several times what the code does. A key is two blocks that are hashed first, a third of a code
+// that is short: where it is the one of before, its state is gone back to.
 struct hmac_state {
     EVP_MAC* mac = EVP_MAC_fetch(nullptr, OSSL_MAC_NAME_HMAC, nullptr);
     EVP_MAC_CTX* state = mac != nullptr ? EVP_MAC_CTX_new(mac) : nullptr;
@@ -46,7 +46,10 @@ struct hmac_state {
     hmac_state& operator=(const hmac_state&) = delete;
 
     [[nodiscard]] bool begin(std::span<const std::byte> with) noexcept {
-        if (has_key && std::equal(with.begin(), with.end(), key.begin(), key.end())) {
+        // Before 3.0.3 that says it has done so, and has not.
+        static const bool goes_back = OpenSSL_version_num() >= 0x30000030L;
+        if (goes_back && has_key &&
+            std::equal(with.begin(), with.end(), key.begin(), key.end())) {
             return EVP_MAC_init(state, nullptr, 0, nullptr) == 1;
         }
         const auto* const bytes = reinterpret_cast<const unsigned char*>(with.data());

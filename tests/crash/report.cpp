@@ -26,7 +26,7 @@ std::vector<std::string> broken_promises(const run_options& asked,
     refuse(seen.wrong != 0, "wrong bytes were served");
     refuse(seen.stale != 0, "what was purged was served");
     refuse(seen.failed != 0, "replies failed while the program should have been well");
-    refuse(f.damage_rounds == 0 && seen.broken != 0, "bodies broke off though nothing is damaged");
+    refuse(f.damage_rounds == 0 && seen.broken != 0, "replies broke off though nothing is damaged");
     refuse(f.damage_rounds == 0 && f.damaged != 0,
            "records are damaged though nobody damaged them");
     refuse(f.kills_at_pace < asked.kills, "too few kills fell at the pace asked for");
@@ -102,7 +102,7 @@ void print(std::ostream& out, const run_options& asked, const run_figures& f, co
         row("  journals struck", f.done.journals);
         row("  URLs asked", f.damage_checks.asked);
         share("    hits again", f.damage_checks.owed_found, f.damage_checks.owed);
-        row("  bodies broken off", s.broken.load(), "never as complete");
+        row("  replies broken off", s.broken.load(), "never as complete");
     }
     row("records found damaged", f.damaged, std::to_string(f.errors) + " I/O errors");
     row("wrong bytes", s.wrong.load());

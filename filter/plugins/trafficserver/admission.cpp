@@ -65,6 +65,7 @@ struct rule {
 /// own, which knows it: to look it up by the transaction costs the server a dynamic_cast each time.
 struct sight : claim {
     TSCont calls = nullptr;
+    TSHttpTxn of = nullptr;  ///< null: it is spare
     reprise_key key{};
     unsigned before = 0;  ///< sights that the filter remembered
     bool is_wanted = false;
@@ -77,12 +78,16 @@ struct sight : claim {
 int on_response_or_end(TSCont cont, TSEvent event, void* data);
 
 /// Sights that have ended, with their continuations, for the next of one thread. Never destroyed: the server's threads end with the
-/// process, when none of its functions may be called any more.
+/// process, when none of its functions may be called any more. A continuation counts for the server as a use of this library: it
+/// stays where it is loaded (server.hpp), and hears of reloads that have no rule of it any more.
 class spare_sights {
 public:
-    /// This thread's; null: there was no memory for it.
+    /// This thread's; null: there is no memory for it.
     static spare_sights* here() noexcept {
-        thread_local auto* const mine = new (std::nothrow) spare_sights;
+        thread_local spare_sights* mine = nullptr;
+        if (mine == nullptr) {
+            mine = new (std::nothrow) spare_sights;
+        }
         return mine;
     }
 
@@ -99,22 +104,22 @@ public:
         }
         return made;
     }
-    void give_back(sight* ended) noexcept {
-        auto* const calls = ended->calls;
+    /// False: there is no room for it.
+    bool give_back(sight* ended) noexcept {
         if (kept_ == all_.size()) {
-            TSContDestroy(calls);
-            delete ended;
-            return;
+            return false;
         }
+        auto* const calls = ended->calls;
         *ended = {};
         ended->calls = calls;
         all_[kept_++] = ended;
+        return true;
     }
 
 private:
     spare_sights() noexcept : before_{last_.exchange(this)} {}
 
-    static inline std::atomic<spare_sights*> last_ = nullptr;  ///< from which all can be reached
+    static inline std::atomic<spare_sights*> last_ = nullptr;  ///< so that a search for leaks finds them all
 
     spare_sights* before_;
     std::array<sight*, 256> all_{};
@@ -176,6 +181,7 @@ sight* sight_for(const rule& by, TSHttpTxn txn) noexcept {
     auto* const made = spare != nullptr ? spare->take() : nullptr;
     if (made != nullptr) {
         made->by = &by;
+        made->of = txn;
         made->is_sight = true;
         TSUserArgSet(txn, slot, static_cast<claim*>(made));
         TSHttpTxnHookAdd(txn, TS_HTTP_READ_RESPONSE_HDR_HOOK, made->calls);
@@ -334,13 +340,16 @@ int on_lookup(TSCont cont, TSEvent, void* data) {
 int on_response_or_end(TSCont cont, TSEvent event, void* data) {
     auto* const txn = static_cast<TSHttpTxn>(data);
     auto* const now = static_cast<sight*>(TSContDataGet(cont));
-    if (event == TS_EVENT_HTTP_READ_RESPONSE_HDR) {
+    const bool is_its = now->of == txn;  // not where a transaction is closed twice
+    if (is_its && event == TS_EVENT_HTTP_READ_RESPONSE_HDR) {
         came(*now->by, txn, *now);
-    } else if (event == TS_EVENT_HTTP_TXN_CLOSE) {
+    } else if (is_its && event == TS_EVENT_HTTP_TXN_CLOSE) {
         ended(*now->by, txn, *now);
-        if (auto* const spare = spare_sights::here(); spare != nullptr) {
-            spare->give_back(now);  // nobody looks into the transaction's slot behind its close
-        }
+        auto* const spare = spare_sights::here();
+        if (spare == nullptr || !spare->give_back(now)) {
+            TSContDestroy(cont);
+            delete now;
+        }  // nobody looks into the transaction's slot behind its close
     }
     TSHttpTxnReenable(txn, TS_EVENT_HTTP_CONTINUE);
     return 0;

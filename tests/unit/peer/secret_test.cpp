@@ -82,6 +82,22 @@ TEST_SUITE("peer/secret") {
             "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54"));
     }
 
+    TEST_CASE("HMAC gives the same under a key that was the last one, and was not") {
+        const std::vector<std::byte> key(32, std::byte{0x0b}), other(32, std::byte{0x0c});
+        const std::vector<std::byte> shorter(31, std::byte{0x0b});
+        const auto* const of_key = "198a607eb44bfbc69903a0f1cf2bbdc5ba0aa3f3d9ae3c1c7a3b1696a0b68cf7";
+        const auto first = hmac_sha256(key, text("Hi There"));
+        CHECK(is(first, of_key));
+        CHECK(is(hmac_sha256(key, text("Hi There")), of_key));
+        const auto of_other = hmac_sha256(other, text("Hi There"));
+        CHECK(of_other != first);
+        CHECK(hmac_sha256(other, text("Hi There")) == of_other);
+        CHECK(is(hmac_sha256(key, text("Hi There")), of_key));
+        CHECK(hmac_sha256(shorter, text("Hi There")) != first);
+        CHECK(is(hmac_sha256(key, text("Hi There")), of_key));
+        CHECK(is(hmac_sha256(key, text("Hi There")), of_key));
+    }
+
     TEST_CASE("one content gives one pair of keys, whatever wrote its last line end") {
         const auto first = fleet_secret::from_content(good);
         REQUIRE(first.has_value());
