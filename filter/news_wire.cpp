@@ -141,7 +141,7 @@ std::optional<std::vector<std::byte>> encode_news(const news_span& span,
             head.divisor = none.divisor;
             return write_digest(head, body_of_names(changes.names, none));
         }
-        auto in_order = changes;
+        auto in_order = changes;  // places may be shorter, and are coded by their gaps
         in_order.names_say_all = false;
         std::sort(in_order.places.begin(), in_order.places.end());
         return encode_news(span, in_order, words, key_of);

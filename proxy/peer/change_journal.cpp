@@ -117,8 +117,8 @@ bool change_journal::close(std::uint64_t counter) {
         return true;
     }
     const bool names_say_all = !any_off_ && named_ == places_.size();
-    // Then each place turned once, and nobody needs an order while names are shorter, as they are not where a key has two
-    // places or three.
+    // Where they do each place turned once, and no order is needed while names are the shorter, as
+    // they are not where a key has two places or three.
     if (!names_say_all || 3 * names_.size() >= places_.size()) {
         keep_odd(places_);
         keep_unique(names_);
