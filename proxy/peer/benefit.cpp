@@ -91,8 +91,8 @@ bool benefit::may_ask(steady_time now, bool after_others) noexcept {
     if (!after_others && now.time_since_epoch() - last >= pause) {
         // One of several requests that come together asks.
         last_asked_.store(now.time_since_epoch().count(), relaxed);
-        retry_pause_.store(std::min<std::chrono::nanoseconds>(2 * pause, retry_after).count(),
-                           relaxed);
+        const auto next = std::clamp<std::chrono::nanoseconds>(2 * pause, first_retry, retry_after);
+        retry_pause_.store(next.count(), relaxed);
         return true;
     }
     held_back_.fetch_add(1, relaxed);
@@ -144,6 +144,12 @@ void benefit::note_silence(bool silent) noexcept {
     }
     const std::chrono::nanoseconds pause = silent ? first_retry : retry_after;
     retry_pause_.store(pause.count(), relaxed);
+}
+
+void benefit::heard() noexcept {
+    if (silent_.load(relaxed)) {
+        retry_pause_.store(0, relaxed);
+    }
 }
 
 double benefit::cost() const noexcept {

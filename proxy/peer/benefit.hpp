@@ -86,6 +86,9 @@ public:
                std::uint64_t bytes,
                steady_time now) noexcept;
 
+    /// It was silent to other questions too, and answers those again: the next may be asked at once.
+    void heard() noexcept;
+
     /// What to expect of asking it now, in microseconds: the round trip over the true-hit rate.
     /// Lower is better; one that was never asked is tried early.
     [[nodiscard]] double cost() const noexcept;

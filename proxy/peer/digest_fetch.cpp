@@ -8,6 +8,7 @@
 #include "proxy/peer/signature.hpp"
 
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/post.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -199,6 +200,9 @@ awaitable<void> digest_fetcher::run(std::shared_ptr<shared> all,
         return seen && sibling->along.asks_for_both() && part.follower.news_from();
     };
     while (!all->is_over(*sibling)) {
+        if (std::exchange(part.is_heard, false)) {
+            part.follower.heard(steady_now());
+        }
         if (is_to_rest()) {
             sibling->along.rest();
             while (sibling->along.asks_for_both() && !all->is_over(*sibling)) {
@@ -217,7 +221,7 @@ awaitable<void> digest_fetcher::run(std::shared_ptr<shared> all,
         if (all->is_over(*sibling)) {
             break;
         }
-        if (is_to_rest()) {
+        if (is_to_rest() || part.is_heard) {
             continue;
         }
         std::optional<got_response> got;
@@ -355,6 +359,34 @@ void digest_fetcher::stop() {
     for (const auto& [name, sibling] : shared_->siblings) {
         sibling->end();
     }
+}
+
+void digest_fetcher::heard_of(std::string_view node) {
+    if (node.empty() || shared_->away.load(std::memory_order_relaxed) == 0) {
+        return;
+    }
+    std::vector<std::weak_ptr<one>> awaited;
+    {
+        const std::scoped_lock lock{shared_->guard};
+        for (const auto& [name, sibling] : shared_->siblings) {
+            // Whoever never said its name may be this one.
+            const auto& known_as = sibling->shown.digest.node;
+            if (sibling->is_away() && (known_as.empty() || known_as == node)) {
+                awaited.push_back(sibling);
+            }
+        }
+    }
+    if (awaited.empty()) {
+        return;
+    }
+    asio::post(shared_->context.io, [awaited = std::move(awaited)] {
+        for (const auto& each : awaited) {
+            const auto sibling = each.lock();
+            if (sibling && !sibling->gone) {
+                sibling->hear();
+            }
+        }
+    });
 }
 
 std::size_t digest_fetcher::followed_count() const noexcept {

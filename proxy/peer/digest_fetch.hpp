@@ -28,6 +28,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace reprise::proxy::peer {
@@ -120,6 +121,10 @@ public:
         std::shared_ptr<const filter::squid_digest> held_squid;
     };
     [[nodiscard]] std::vector<figures_of_one> figures() const;
+    /// This node was asked for something of peer/resource by a sibling that calls itself so, and may: if it is one
+    /// that could not be had, it is asked again soon (digest_follower::heard). Any thread; one load while all can be
+    /// had, else a lock for a moment.
+    void heard_of(std::string_view node);
     /// Siblings followed, and those of them that are not this very instance. Any thread; one load.
     [[nodiscard]] std::size_t followed_count() const noexcept;
     [[nodiscard]] std::size_t others() const noexcept;

@@ -35,8 +35,14 @@ struct digest_fetcher::pursuit {
         exchange.end();
         wake.notify();
     }
+    /// The sibling has been heard: its coroutine tells the follower, which may be the side thread's now.
+    void hear() {
+        is_heard = true;
+        wake.notify();
+    }
 
     digest_follower follower;
+    bool is_heard = false;  // the loop's
     net::wakeup wake;
     sibling_exchange exchange;
 };
@@ -73,6 +79,8 @@ struct digest_fetcher::one {
         return plan;
     }
 
+    /// As it was shown last: it could not be had. Under shared::guard.
+    [[nodiscard]] bool is_away() const { return was_away(shown.digest) || was_away(shown.seen); }
     [[nodiscard]] pursuit& part(bool of_seen) { return of_seen ? *seen : digest; }
     /// From where news of what it saw goes on.
     [[nodiscard]] seen_along::generation seen_from() const {
@@ -82,6 +90,12 @@ struct digest_fetcher::one {
         digest.end();
         if (seen) {
             seen->end();
+        }
+    }
+    void hear() {
+        digest.hear();
+        if (seen) {
+            seen->hear();
         }
     }
 
@@ -125,7 +139,7 @@ struct digest_fetcher::shared {
     std::map<std::string, std::shared_ptr<one>> siblings;
     std::map<std::string, followed> left_out;  // the loop's: there was no slot for them
     std::atomic<bool> stopped{false};
-    std::atomic<std::size_t> all{0}, others{0};
+    std::atomic<std::size_t> all{0}, others{0}, away{0};
     mutable std::mutex guard;  // guards `siblings` and what each shows
 };
 

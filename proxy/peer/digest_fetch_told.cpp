@@ -4,7 +4,6 @@
 #include "proxy/base/log.hpp"
 #include "proxy/peer/digest_fetch_parts.hpp"
 
-#include <algorithm>
 #include <new>
 #include <utility>
 
@@ -26,6 +25,7 @@ std::optional<unsigned> as_shown(unsigned slot) noexcept {
 // Side thread, or the loop. What a sibling's answer (none: time has passed) makes of what is known of it.
 void digest_fetcher::shared::take(one& sibling, bool seen, std::optional<got_response> answer) {
     auto& follower = sibling.part(seen).follower;
+    const bool was_there = !was_away(follower.figures());
     try {
         if (answer && answer->trouble != follow_trouble::none) {
             follower.failed(answer->trouble, std::move(answer->detail), steady_now());
@@ -50,6 +50,10 @@ void digest_fetcher::shared::take(one& sibling, bool seen, std::optional<got_res
     } catch (const std::bad_alloc&) {
         follower.failed(follow_trouble::too_large, "out of memory", steady_now());
         follower.tell_again();
+    }
+    if (!was_there && follower.figures().state == follow_state::current &&
+        sibling.slot != no_slot) {
+        context.table.benefit_of(sibling.slot).heard();
     }
     if (!seen) {
         tell_log(sibling);
@@ -164,7 +168,11 @@ void digest_fetcher::shared::tell_log(one& sibling) {
 void digest_fetcher::shared::show(one& sibling, bool seen) {
     if (seen) {
         const std::scoped_lock lock{guard};
+        const bool was = sibling.is_away();
         sibling.shown.seen = sibling.seen->follower.figures();
+        if (was != sibling.is_away()) {
+            count();
+        }
         return;
     }
     const auto& follower = sibling.digest.follower;
@@ -190,22 +198,26 @@ void digest_fetcher::shared::show(one& sibling, bool seen) {
         next.false_positive_rate = squid->false_positive_rate();
     }
     const std::scoped_lock lock{guard};
+    const bool was = sibling.is_away();
     next.seen = std::move(sibling.shown.seen);
     std::swap(sibling.shown, next);  // what was shown before may be large: it goes after the lock
     const auto is_itself = [](const figures_of_one& of) {
         return of.digest.state == follow_state::itself;
     };
-    if (is_itself(sibling.shown) != is_itself(next)) {
+    if (is_itself(sibling.shown) != is_itself(next) || was != sibling.is_away()) {
         count();
     }
 }
 
 void digest_fetcher::shared::count() {
     all = siblings.size();
-    others = static_cast<std::size_t>(
-        std::count_if(siblings.begin(), siblings.end(), [](const auto& entry) {
-            return entry.second->shown.digest.state != follow_state::itself;
-        }));
+    std::size_t not_itself = 0, not_there = 0;
+    for (const auto& [name, sibling] : siblings) {
+        not_itself += sibling->shown.digest.state != follow_state::itself ? 1 : 0;
+        not_there += sibling->is_away() ? 1 : 0;
+    }
+    others = not_itself;
+    away = not_there;
 }
 
 }  // namespace reprise::proxy::peer

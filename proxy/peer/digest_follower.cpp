@@ -18,6 +18,8 @@ constexpr milliseconds longest_wait = std::chrono::minutes{1};
 constexpr std::chrono::seconds news_wait{25};
 /// An answer without anything new that comes at once: something there is in a hurry to end.
 constexpr milliseconds after_nothing{1000};
+/// A node knows of no sibling until then, and fetches by itself what they have.
+constexpr milliseconds most_before_first{50};
 constexpr milliseconds least_between{5};  // two questions, whatever peering.news is
 /// Of news, some hundreds of places: tens of microseconds.
 constexpr std::size_t light_bytes = 1024;
@@ -90,6 +92,17 @@ std::string_view to_string(follow_state state) noexcept {
     return "?";
 }
 
+bool was_away(const follow_figures& of) noexcept {
+    switch (of.trouble) {
+    case follow_trouble::unreachable:
+    case follow_trouble::timed_out:
+    case follow_trouble::bad_message:  // a proxy in front of it, which answers for it
+    case follow_trouble::bad_status:
+    case follow_trouble::not_ready: return true;
+    default: return false;
+    }
+}
+
 std::string in_words(const follow_figures& of, steady_time now) {
     if (of.trouble == follow_trouble::none) {
         return of.state == follow_state::never ? ": it was not asked for one yet" : "";
@@ -134,7 +147,7 @@ digest_follower::digest_follower(const follow_plan& plan, std::uint64_t seed, st
         plan_.stale_after = std::max<milliseconds>(10 * plan_.refresh, std::chrono::minutes{1});
     }
     // Not all at once after a start, and not late either.
-    next_ += milliseconds{random_() % 200};
+    next_ += milliseconds{random_() % most_before_first.count()};
 }
 
 // From 90 to 110 per cent.
@@ -168,6 +181,7 @@ std::optional<filter::digest_generation> digest_follower::news_from() const noex
 
 void digest_follower::good(steady_time now, milliseconds wait) {
     failures_ = 0;
+    is_early_ = false;
     whole_next_ = false;
     figures_.state = follow_state::current;
     figures_.trouble = follow_trouble::none;
@@ -196,6 +210,10 @@ void digest_follower::drop() {
 
 void digest_follower::failed(follow_trouble why, std::string detail, steady_time now) {
     ++figures_.failed;
+    if (why == follow_trouble::not_ready && figures_.trouble != why) {
+        failures_ =
+            0;  // it is there again: for how long it was not says nothing of how long it loads
+    }
     figures_.trouble = why;
     figures_.detail = std::move(detail);
     figures_.state = held_ || squid_ ? follow_state::failing : follow_state::never;
@@ -209,6 +227,8 @@ void digest_follower::failed(follow_trouble why, std::string detail, steady_time
         look(now);
         return;
     }
+    failed_at_ = now;
+    early_left_ = std::exchange(is_early_, false) ? early_left_ : early_questions;
     // What is followed by news is looked for sooner: `refresh` is no pace of it.
     const auto least = plan_.news.count() > 0 && !plan_.squid
                            ? std::min<milliseconds>(plan_.refresh, after_nothing)
@@ -221,6 +241,17 @@ void digest_follower::failed(follow_trouble why, std::string detail, steady_time
     next_ = now + jittered(std::max(least, std::min(wait, std::max(longest_wait, plan_.refresh))));
     figures_.next_at = next_;
     look(now);
+}
+
+void digest_follower::heard(steady_time now) noexcept {
+    const auto soon = std::max(now, failed_at_ + before_early);
+    if (early_left_ == 0 || is_early_ || next_ <= soon || !was_away(figures_)) {
+        return;
+    }
+    --early_left_;
+    is_early_ = true;
+    next_ = soon;
+    figures_.next_at = next_;
 }
 
 void digest_follower::refuse(std::string detail, steady_time now) {

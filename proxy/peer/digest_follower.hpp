@@ -14,6 +14,10 @@
 // old: a sibling that can't be reached for its digest can't be asked for objects either, and its
 // own benefit (benefit.hpp) ends that sooner.
 //
+// A sibling that was away and asks this node for something is there again, and is not left alone for the rest
+// of that wait. It may still be one that hears nobody (a rule of a firewall, a wrong url): so a few questions
+// in each wait are asked so, and none at once behind a failure.
+//
 // What is refused is refused by name, and what was held stays as it is: a sibling that sends
 // garbage once is not better known by forgetting what it had a moment ago. But a sibling that says
 // that its secret is another or its epoch new has told the truth about what is held: that goes.
@@ -111,6 +115,9 @@ struct follow_figures {
     std::optional<steady_time> next_at;  ///< it is asked again; of a failure alone
 };
 
+/// Nobody was there to say anything of use: what a sibling's next word to this node may have ended.
+[[nodiscard]] bool was_away(const follow_figures& of) noexcept;
+
 /// Why the digest is not to be had and when it is asked for again: ": refused (status 403); it is
 /// asked for again in 8 s". Empty where nothing is wrong.
 [[nodiscard]] std::string in_words(const follow_figures& of, steady_time now);
@@ -143,6 +150,11 @@ public:
     /// What came of it. After either of these next() is new, and news() says what changed.
     void answered(const follow_answer& answer, std::string_view our_node, steady_time now);
     void failed(follow_trouble why, std::string detail, steady_time now);
+    /// The sibling has just asked this node for something. If it was away next() comes sooner.
+    void heard(steady_time now) noexcept;
+    static constexpr unsigned early_questions = 3;                 ///< in one wait
+    static constexpr std::chrono::milliseconds before_early{100};  ///< from the last failure
+
     /// What was taken is too large to be used: it is let go of.
     void refuse(std::string detail, steady_time now);
 
@@ -188,6 +200,9 @@ private:
     std::minstd_rand random_;
     steady_time next_;
     unsigned failures_ = 0;
+    steady_time failed_at_{};
+    unsigned early_left_ = 0;
+    bool is_early_ = false;  // the next question, or the one under way
     bool whole_next_ = false;
     bool usable_ = false;
     steady_time asked_at_{};

@@ -366,6 +366,10 @@ peer::resource_answer peering::answer(const http::request_head& request,
                              .figures = std::move(figures)},
                             close,
                             now);
+    if (fetcher_ && peer::is_for_reprises(which) && peer::was_allowed(out.what)) {
+        fetcher_->heard_of(checker_ ? std::string_view{who.signer}
+                                    : value_of(request, peer::node_field));
+    }
     if (out.what == peer::answered::waiting) {
         return out;
     }

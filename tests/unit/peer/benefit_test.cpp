@@ -113,6 +113,31 @@ TEST_SUITE("peer/benefit") {
         }
     }
 
+    TEST_CASE(
+        "one that was silent is tried at once when its digest is had again, and then at its pace") {
+        benefit b;
+        for (unsigned i = 0; i < 50; ++i) {
+            b.ended(asking_end::failed, 100ms, {50ms}, 0, start);
+        }
+        (void)b.may_ask(start);  // the one in 256
+        CHECK(asked_of(b, 30, start + 1ms) == 0);
+        b.heard();
+        CHECK(asked_of(b, 30, start + 2ms) == 1);
+        b.ended(asking_end::failed, 100ms, {50ms}, 0, start + 2ms);
+        CHECK(asked_of(b, 30, start + 1001ms) == 0);
+        CHECK(asked_of(b, 30, start + 1002ms) == 1);
+    }
+
+    TEST_CASE("one that gives nothing is not tried more often because its digest is had again") {
+        benefit b;
+        for (unsigned i = 0; i < 50; ++i) {
+            b.ended(asking_end::false_hit, 100ms, {50ms}, 0, start);
+        }
+        (void)b.may_ask(start);
+        b.heard();
+        CHECK(asked_of(b, 30, start + 2ms) == 0);
+    }
+
     TEST_CASE("one that gives again is asked again") {
         benefit b;
         for (unsigned i = 0; i < 20; ++i) {

@@ -76,13 +76,16 @@ struct bench : test::sibling_bench {
         fetcher.stop();
         end();
     }
-    void follow(std::uint16_t port, std::chrono::milliseconds timeout = 20s, bool https = false) {
+    void follow(std::uint16_t port,
+                std::chrono::milliseconds timeout = 20s,
+                bool https = false,
+                std::chrono::milliseconds refresh = 20ms) {
         followed one;
         one.https = https;
         one.name = "b";
         one.host = "127.0.0.1";
         one.port = port;
-        one.refresh = 20ms;
+        one.refresh = refresh;
         one.timeout = timeout;
         fetcher.follow({one});
     }
@@ -345,6 +348,44 @@ TEST_SUITE("peer/digest_fetch") {
         b.follow(nobody.port);
         b.run_until([&] { return b.figures().failed > 1; });
         CHECK(b.figures().trouble == follow_trouble::unreachable);
+    }
+
+    TEST_CASE("one that was away is asked as soon as it is heard") {
+        for (const bool named : {false, true}) {
+            CAPTURE(named);
+            bench b;
+            publication digests;
+            digests.publish(digest_under(b.secret, 0, 500, 1), wall_now());
+            signature_checker checker{b.secret};
+            bool there = false;
+            const std::string away =
+                named ? "HTTP/1.1 503 Unavailable\r\nReprise-Node: b\r\nContent-Length: 0\r\n\r\n"
+                      : "";
+            sibling_server sibling{b, [&](const auto& head) {
+                                       return there ? as_reprise(head, digests, &checker) : away;
+                                   }};
+            b.follow(sibling.port, 20s, false, 10min);
+            b.run_until([&] { return b.figures().failed == 1; });
+            there = true;
+            const auto asked = sibling.requests;
+            b.run_for(150ms);
+            CHECK(sibling.requests == asked);
+            b.fetcher.heard_of("");
+            if (named) {
+                b.fetcher.heard_of("c");
+                b.run_for(150ms);
+                CHECK(sibling.requests == asked);
+            }
+            b.fetcher.heard_of("b");
+            b.run_until([&] { return b.names_b(1); });
+            CHECK(b.figures().state == follow_state::current);
+            CHECK(b.figures().failed == 1);
+            // All can be had: nothing comes of it.
+            const auto then = sibling.requests;
+            b.fetcher.heard_of("b");
+            b.run_for(150ms);
+            CHECK(sibling.requests == then);
+        }
     }
 
     TEST_CASE("an https sibling is followed over one connection, if its certificate is good") {

@@ -298,6 +298,78 @@ TEST_SUITE("peer/digest_follower") {
         CHECK(f.next() - now <= 11s);
     }
 
+    TEST_CASE("one that was away and is heard is asked soon, a few times in each wait") {
+        auto f = holding();
+        auto now = start + 10s;
+        for (int i = 0; i < 4; ++i) {
+            f.failed(follow_trouble::unreachable, "", now);
+            now = f.next();
+        }
+        f.failed(follow_trouble::unreachable, "", now);
+        const auto failed_at = now;
+        f.heard(now + 1ms);
+        CHECK(f.next() == failed_at + 100ms);  // not at once behind a failure
+        f.heard(now + 2ms);
+        CHECK(f.next() == failed_at + 100ms);
+        // Whoever asks, and can't be asked, is asked no more than so often.
+        unsigned early = 0;
+        for (now = f.next(); now < failed_at + 50s; now += 10ms) {
+            f.heard(now);
+            if (f.next() <= now) {
+                ++early;
+                (void)f.ask(now);
+                f.failed(follow_trouble::unreachable, "", now);
+            }
+        }
+        CHECK(early == digest_follower::early_questions);
+        now = f.next();
+        (void)f.ask(now);
+        f.failed(follow_trouble::unreachable, "", now);
+        f.heard(now + 1s);
+        CHECK(f.next() == now + 1s);
+        CHECK(f.figures().next_at == f.next());
+        f.answered(
+            {.status = 304, .etag = {}, .node = {}, .fresh_for = {}, .body = {}}, "a", now + 1s);
+        const auto next = f.next();
+        f.heard(now + 2s);
+        CHECK(f.next() == next);
+    }
+
+    TEST_CASE("one that was there all the time, and can't be used, is asked no sooner") {
+        for (const auto why : {follow_trouble::refused,
+                               follow_trouble::no_digest,
+                               follow_trouble::too_large,
+                               follow_trouble::malformed,
+                               follow_trouble::saturated,
+                               follow_trouble::other_secret}) {
+            auto f = holding();
+            f.failed(why, "", start + 10s);
+            const auto next = f.next();
+            f.heard(start + 11s);
+            CHECK(f.next() == next);
+        }
+    }
+
+    TEST_CASE(
+        "one that is there again and still loads is not left alone for as long as it was away") {
+        auto f = holding();
+        auto now = start + 10s;
+        for (int i = 0; i < 6; ++i) {
+            f.failed(follow_trouble::timed_out, "", now);
+            now = f.next();
+        }
+        const auto not_ready = [&] {
+            f.answered(
+                {.status = 503, .etag = {}, .node = {}, .fresh_for = {}, .body = {}}, "a", now);
+            const auto wait = f.next() - now;
+            now = f.next();
+            return wait;
+        };
+        CHECK(not_ready() <= 11s);
+        CHECK(not_ready() >= 18s);
+        CHECK(not_ready() >= 36s);
+    }
+
     TEST_CASE("what is too old is not used, and used again once confirmed") {
         auto f = holding();
         f.failed(follow_trouble::timed_out, "", start + 60s);
