@@ -2,6 +2,8 @@
 
 #include "filter/big_array.hpp"
 
+#include "filter/line_words.hpp"
+
 #include <cstdlib>
 
 #if defined(__linux__)
@@ -12,7 +14,6 @@ namespace reprise::filter {
 
 namespace {
 
-constexpr std::size_t line_bytes = 64;
 constexpr std::size_t huge_page_bytes = std::size_t{2} << 20;
 
 std::size_t rounded_up(std::size_t bytes, std::size_t unit) {

@@ -52,8 +52,8 @@ digest_shape shape_of(bloom_size size) noexcept {
     return {.layout = digest_layout::standard, .bits = size.bits, .probes = size.probes};
 }
 
-std::vector<std::uint64_t> words_of(const blocked_bloom& filter) {
-    std::vector<std::uint64_t> words(static_cast<std::size_t>(filter.blocks()) * lanes);
+line_words words_of(const blocked_bloom& filter) {
+    line_words words(static_cast<std::size_t>(filter.blocks()) * lanes);
     auto out = words.begin();
     for (std::uint64_t block = 0; block < filter.blocks(); ++block) {
         const auto read = filter.read_block(block);
@@ -102,7 +102,7 @@ bloom_size digest_size(std::uint64_t keys, double rate) noexcept {
     return best;
 }
 
-digest::digest(digest_shape shape, std::vector<std::uint64_t> words, digest_stamp stamp)
+digest::digest(digest_shape shape, line_words words, digest_stamp stamp)
     : shape_{shape},
       stamp_{stamp},
       words_{std::move(words)} {
@@ -136,12 +136,12 @@ digest digest::of(const blocked_bloom& a, const blocked_bloom& b, digest_stamp s
 
 digest digest::of(const standard_bloom& filter, digest_stamp stamp) {
     const auto words = filter.words();
-    return digest{shape_of(filter.size()), {words.begin(), words.end()}, stamp};
+    return digest{shape_of(filter.size()), line_words(words.begin(), words.end()), stamp};
 }
 
 digest digest::of(const counting_bloom& filter, digest_stamp stamp) {
     const auto& places = filter.places();
-    std::vector<std::uint64_t> words(static_cast<std::size_t>(places.bit_words()));
+    line_words words(static_cast<std::size_t>(places.bit_words()));
     for (std::size_t i = 0; i < words.size(); ++i) {
         words[i] = places.bits_on(i);
     }

@@ -14,11 +14,13 @@
 #include "filter/bloom.hpp"
 #include "filter/counting.hpp"
 #include "filter/key_hash.hpp"
+#include "filter/line_words.hpp"
 #include "filter/seed_id.hpp"
 #include "filter/sizing.hpp"
 #include "filter/stamped.hpp"
 #include "filter/standard.hpp"
 
+#include <concepts>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -78,7 +80,11 @@ class digest {
 public:
     /// Bit i of the filter is bit i mod 64 of word i / 64. O(bits).
     /// @pre is_valid(shape), words.size() == ceil(bits / 64), and no bit on past the last
-    digest(digest_shape shape, std::vector<std::uint64_t> words, digest_stamp stamp);
+    digest(digest_shape shape, line_words words, digest_stamp stamp);
+    /// A copy of them.
+    template <std::same_as<std::vector<std::uint64_t>> Words>
+    digest(digest_shape shape, const Words& words, digest_stamp stamp)
+        : digest{shape, line_words(words.begin(), words.end()), stamp} {}
 
     /// A copy of a filter's bits, layout `standard`; for counters and stamps, those that are not
     /// zero.
@@ -102,7 +108,7 @@ public:
     digest& operator=(const digest&) = delete;
     ~digest() = default;
 
-    /// At most `probes` reads (if blocked, of at most two neighbouring lines), no allocation.
+    /// At most `probes` reads (if blocked, of one line), no allocation.
     [[nodiscard]] bool may_contain(key_hash key) const noexcept;
 
     [[nodiscard]] const digest_shape& shape() const noexcept { return shape_; }
@@ -134,7 +140,7 @@ private:
 
     digest_shape shape_;
     digest_stamp stamp_;
-    std::vector<std::uint64_t> words_;
+    line_words words_;
     std::uint64_t checksum_ = 0;
     std::uint64_t bits_on_ = 0;
     double rate_ = 0;

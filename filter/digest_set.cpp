@@ -22,10 +22,7 @@ digest_set::digest_set(std::vector<std::shared_ptr<const digest>> digests)
 
 bool digest_set::may_contain(key_hash key) const noexcept {
     for (const auto& one : blocked_) {
-        // A digest's words begin where malloc put them: a block may lie in two lines.
-        const auto* const block = one.words + block_of(key, one.blocks) * lanes;
-        __builtin_prefetch(block);
-        __builtin_prefetch(block + lanes - 1);
+        __builtin_prefetch(one.words + block_of(key, one.blocks) * lanes);
     }
     const auto others = digests_.size() - blocked_.size();
     for (std::size_t i = 0; i < others; ++i) {

@@ -120,7 +120,7 @@ bool flip_gaps(std::span<const std::byte> body,
 /// The digest that the body makes of `words`.
 boost::system::result<digest> flip_body(std::span<const std::byte> body,
                                         const digest_head& head,
-                                        std::vector<std::uint64_t> words,
+                                        line_words words,
                                         const digest_limits& limits) {
     const bool is_good = head.encoding == digest_encoding::raw ? flip_raw(body, head, words)
                                                                : flip_gaps(body, head, words);
@@ -317,7 +317,7 @@ boost::system::result<digest> decode_digest(std::span<const std::byte> wire,
     if (const auto refusal = judge_digest(wire, *head, limits)) {
         return refusal;
     }
-    std::vector<std::uint64_t> words(static_cast<std::size_t>(words_for(head->shape.bits)));
+    line_words words(static_cast<std::size_t>(words_for(head->shape.bits)));
     return flip_body(wire.subspan(digest_header_bytes), *head, std::move(words), limits);
 }
 

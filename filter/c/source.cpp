@@ -227,7 +227,7 @@ void source::publish_bits() noexcept {
 }
 
 void source::make_newest() {
-    std::vector<std::uint64_t> words(bits_.now().size());
+    line_words words(bits_.now().size());
     digest_stamp stamp{
         .seed = seed_, .generation = {.epoch = region_.epoch, .counter = 0}, .keys = 0};
     {

@@ -7,6 +7,7 @@
 #include "proxy/http/forwarding.hpp"
 #include "proxy/net/known_refusal.hpp"
 #include "proxy/net/way_through.hpp"
+#include "proxy/peer/icp_cost.hpp"
 #include "proxy/peer/parent_health.hpp"
 
 #include <boost/asio/co_spawn.hpp>
@@ -109,7 +110,10 @@ bool sources::find_home() {
 // Begins to ask those whose digests have it, if there are any.
 void sources::ask_siblings() {
     auto& o = order_;
-    w_.common.peers->note_miss(o.url.size());
+    const auto spared = peer::icp_cost_of(book_->sibling_count, o.url.size());
+    w_.counts.peering_misses.add();
+    w_.counts.icp_messages.add(spared.messages);
+    w_.counts.icp_bytes.add(spared.bytes);
     const auto whom = w_.peers->siblings.find(
         o.url, peer_key(), steady_now(), book_->asked_for(o.secure, peer::reach_of(o.asked_by)));
     w_.peers->siblings.rest();

@@ -311,7 +311,15 @@ void digest_source::take_inbox(wall_time now) {
         std::swap(in_hand_, inbox_);
         trusts_no_promise_ = std::exchange(lost_end_of_promise_, false);
     }
+    // Each is of a key that nobody has looked at for long.
+    constexpr std::size_t ahead = 8;
+    for (auto i = handled_; i < std::min(handled_ + ahead, in_hand_.size()); ++i) {
+        table_.prefetch(in_hand_[i].key);
+    }
     for (; handled_ < in_hand_.size(); ++handled_) {
+        if (handled_ + ahead < in_hand_.size()) {
+            table_.prefetch(in_hand_[handled_ + ahead].key);
+        }
         apply(in_hand_[handled_], now);
     }
     if (std::exchange(trusts_no_promise_, false)) {

@@ -100,6 +100,15 @@ void key_table::insert(shard& into, const shard& from, std::size_t source) const
     }
 }
 
+void key_table::prefetch(const filter::key_hash& key) const noexcept {
+    const auto& in = shards_[shard_of(key)];
+    if (!in.slots.empty()) {
+        const auto at = home(tag_of(key), in.slots.size());
+        __builtin_prefetch(&in.slots[at], 1);
+        __builtin_prefetch(&in.disk_until[at], 1);
+    }
+}
+
 void key_table::grow(shard& which) {
     shard larger;
     larger.slots.resize(std::max(first_slots, which.slots.size() + which.slots.size() / 4));

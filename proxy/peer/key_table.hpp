@@ -62,6 +62,8 @@ public:
 
     /// Null: not there. Valid until the next put or erase.
     [[nodiscard]] bool find(const filter::key_hash& key, key_facts& out) const noexcept;
+    /// Begins to fetch what find() will look at, and waits for nothing.
+    void prefetch(const filter::key_hash& key) const noexcept;
     /// In place of what is there, and that never throws.
     /// @throws std::bad_alloc, and nothing has changed
     void put(const filter::key_hash& key, const key_facts& facts);

@@ -105,6 +105,7 @@ std::shared_ptr<const peer_book> make_book(std::span<const config::peer_options>
                        .max_age = entry->max_age,
                        .timeout = entry->timeout});
         book->for_http.add(*slot);
+        ++book->sibling_count;
         if (one.https && !one.squid) {
             book->for_https.add(*slot);
         }

@@ -14,6 +14,7 @@
 
 #include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -54,6 +55,7 @@ struct peer_book {
     std::shared_ptr<const peer::homes> homes;  ///< null: URLs have none (peering.homes)
     std::vector<peer_address> addresses;
     slot_set for_http;                    ///< the slots of all siblings
+    std::size_t sibling_count = 0;        ///< how many these are
     slot_set for_https;                   ///< of those behind TLS that are no Squids
     slot_set of_sites;                    ///< of those that belong to another site
     std::vector<config::network> guests;  ///< peering.gateway_for: these ask, and are not asked

@@ -65,9 +65,6 @@ struct peer_report {
     /// The siblings, by their pseudonyms, among which URLs are shared out beside this instance; none:
     /// URLs have no homes.
     std::optional<std::vector<std::string>> homes;
-    std::uint64_t misses = 0;  ///< that siblings might have answered
-    /// What ICP (RFC 2186) would have cost for these: a query to each sibling and its reply.
-    std::uint64_t icp_messages = 0, icp_bytes = 0;
     std::uint64_t index_bytes = 0;           ///< of siblings' digests
     std::optional<members_figures> members;  ///< none: it is no gateway
     std::uint64_t waiting = 0;               ///< requests of siblings that are kept open for news

@@ -24,10 +24,6 @@ static_assert(most_slots == config::most_siblings);
 
 /// Names of peers are resolved by then, or their servers are down.
 constexpr std::chrono::seconds unknown_for{10};
-// RFC 2186: a header of 20 bytes, and in a query 4 of the requester's address; the URL and its NUL
-// in both. Each in a datagram of its own: IPv4 and UDP take 28.
-constexpr std::uint64_t icp_query = 28 + 20 + 4 + 1;
-constexpr std::uint64_t icp_reply = 28 + 20 + 1;
 
 std::uint64_t random_word() {
     std::uint64_t word = 0;
@@ -507,13 +503,6 @@ std::string peering::home_of(std::string_view url) const {
     }
     const auto home = homes->of(key_of(url), secure, steady_now());
     return home ? std::string{home->name} : std::string{};
-}
-
-void peering::note_miss(std::size_t url_bytes) noexcept {
-    const auto siblings = fetcher_ ? fetcher_->others() : 0;
-    misses_.fetch_add(1, relaxed);
-    icp_messages_.fetch_add(2 * siblings, relaxed);
-    icp_bytes_.fetch_add(siblings * (icp_query + icp_reply + 2 * url_bytes), relaxed);
 }
 
 }  // namespace reprise::proxy::peer

@@ -152,8 +152,6 @@ public:
     [[nodiscard]] bool belongs_here(std::string_view url) const;
     /// The sibling that the URL belongs to, by its pseudonym; empty: this instance has it. Any thread.
     [[nodiscard]] std::string home_of(std::string_view url) const;
-    /// A miss that siblings might have answered: what ICP would have asked all of them.
-    void note_miss(std::size_t url_bytes) noexcept;
 
     [[nodiscard]] peer::peer_report report(const peer::peer_book& book) const;
     /// The names of the siblings among these whose digests list the URL. Any thread; a lock and an
@@ -218,7 +216,6 @@ private:
     bool left_ = false;
 
     std::array<std::atomic<std::uint64_t>, peer::answered_count> answers_{}, answer_bytes_{};
-    std::atomic<std::uint64_t> misses_{0}, icp_messages_{0}, icp_bytes_{0};
 
     peer::refusals_told refusals_told_;
     std::vector<std::string> namesakes_;  // housekeep's: warned of already

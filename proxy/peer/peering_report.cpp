@@ -130,9 +130,6 @@ peer_report peering::report(const peer_book& book) const {
             out.homes->push_back(one.name);
         }
     }
-    out.misses = misses_.load(relaxed);
-    out.icp_messages = icp_messages_.load(relaxed);
-    out.icp_bytes = icp_bytes_.load(relaxed);
     out.index_bytes = table_.bytes();
     out.waiting = waits_.waiting();
     if (members_) {

@@ -42,7 +42,7 @@ void told_bits::listen(steady_time steady) {
 
 void told_bits::begin_anew(const filter::digest_shape& shape,
                            std::span<const std::uint64_t> words) {
-    std::vector<std::uint64_t> next{words.begin(), words.end()};
+    filter::line_words next(words.begin(), words.end());
     words_ = std::move(next);
     shape_ = shape;
     epoch_ = counter_ == 0 ? epoch_ : random_();

@@ -7,6 +7,7 @@
 // Bits of another size are another epoch.
 
 #include "filter/digest.hpp"
+#include "filter/line_words.hpp"
 #include "proxy/base/clock.hpp"
 #include "proxy/peer/change_journal.hpp"
 #include "proxy/peer/news_teller.hpp"
@@ -38,7 +39,9 @@ public:
     /// Others in their place. @throws std::bad_alloc, and then nothing has changed
     void begin_anew(const filter::digest_shape& shape, std::span<const std::uint64_t> words);
     /// Begins to fetch the bit's word, and waits for nothing. @pre any()
-    void prefetch(std::uint64_t place) const noexcept { __builtin_prefetch(&words_[place / 64], 1); }
+    void prefetch(std::uint64_t place) const noexcept {
+        __builtin_prefetch(&words_[place / 64], 1);
+    }
     /// The bit at `place` is so now. False: it was.
     bool turn(std::uint64_t place, bool is_on) noexcept;
     /// A key came, and `its` places, the last that turned, turned for it.
@@ -72,7 +75,7 @@ private:
     std::function<std::uint64_t()> random_;
     std::uint64_t epoch_, counter_ = 0;
     filter::digest_shape shape_{};
-    std::vector<std::uint64_t> words_;
+    filter::line_words words_;
     std::uint64_t keys_ = 0;
     std::optional<change_journal> journal_;
     std::optional<news_teller> teller_;

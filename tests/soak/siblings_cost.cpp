@@ -2,6 +2,7 @@
 //
 //     bench_siblings                              10,000 requests a second, three rounds
 //     bench_siblings --perf FILE                  perf record of the node with siblings and news
+//     bench_siblings --no-share                   digests alone, without what was seen
 //
 // One node with one worker is asked at a fixed rate for what it has, and for new URLs; each sibling
 // stores some objects a second, so that all have news for it all the time, and each keeps its
@@ -42,6 +43,7 @@ struct cost_plan {
     double again = 0.05;  // and for such as were asked for once
     double sibling_rate = 5;
     std::string admission = "second-hit";
+    bool share = true;  // what was seen, in a digest of its own
     std::string perf;
 };
 
@@ -152,7 +154,7 @@ public:
                                   "-e",
                                   "cpu-clock",
                                   "-F",
-                                  "999",
+                                  "3999",
                                   "-o",
                                   perf,
                                   "-p",
@@ -205,7 +207,7 @@ private:
     std::unique_ptr<proxy_process> start(const std::string& name, const std::string& admission) {
         auto made = basic_settings();
         made["threads"] = 1;
-        made["admission"] = {{"policy", admission}};
+        made["admission"] = {{"policy", admission}, {"share", plan_.share}};
         made["memory"] = {{"size", name == "node" ? "256MiB" : "16MiB"}};
         made["log"] = {{"access", "off"}, {"level", "error"}};
         if (what_ != with::nobody) {
@@ -288,6 +290,8 @@ int main(int argc, char** argv) {
         ->capture_default_str();
     app.add_option("--admission", of.admission, "of the node")
         ->check(CLI::IsMember({"always", "second-hit"}))
+        ->capture_default_str();
+    app.add_flag("--share,!--no-share", of.share, "admission.share, of all nodes")
         ->capture_default_str();
     app.add_option("--perf", of.perf, "one round with news alone, recorded to this file");
     CLI11_PARSE(app, argc, argv);

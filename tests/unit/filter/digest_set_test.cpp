@@ -1,4 +1,5 @@
 #include "filter/digest_set.hpp"
+#include "filter/digest_wire.hpp"
 #include "tests/unit/filter/digests.hpp"
 
 #include <doctest/doctest.h>
@@ -57,6 +58,23 @@ TEST_SUITE("filter/digest_set") {
         CHECK(held >= 20 + 1150 + 2000 + 1);
         CHECK(false_ones > 100);
         CHECK(held < 20'000);
+    }
+
+    TEST_CASE("a block lies in one line of the cache, whatever a digest is made of") {
+        const auto is_on_a_line = [](const digest& of) {
+            return reinterpret_cast<std::uintptr_t>(of.words().data()) % line_bytes == 0;
+        };
+        for (const std::uint64_t blocks : {1u, 100u, 10000u}) {
+            const blocked_bloom filter{blocks};
+            const auto made = digest::of(filter, {});
+            CHECK(is_on_a_line(made));
+            const auto sent = encode(made);
+            CHECK(is_on_a_line(*decode_digest(sent, {}, {})));
+            CHECK(is_on_a_line(digest::of(filter, filter, {})));
+            const digest copied{
+                made.shape(), std::vector(made.words().begin(), made.words().end()), {}};
+            CHECK(is_on_a_line(copied));
+        }
     }
 
     TEST_CASE("what it was made of stays while it is there") {

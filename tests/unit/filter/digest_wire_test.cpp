@@ -325,7 +325,7 @@ TEST_SUITE("filter/digest_wire") {
             stamp.generation = generation;
             auto shape = base.shape();
             shape.probes = probes;
-            return digest{shape, {base.words().begin(), base.words().end()}, stamp};
+            return digest{shape, line_words(base.words().begin(), base.words().end()), stamp};
         };
         const auto generation = base.stamp().generation;
         CHECK(refusal(delta, copy({generation.epoch + 1, 5}, 2)) == digest_errc::wrong_base);
