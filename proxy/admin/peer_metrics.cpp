@@ -210,6 +210,12 @@ constexpr metric peer_rows[] = {
           "peering.icp_bytes",
           "Their bytes, IP and UDP included.",
           [](in from) { return from.counts.icp_bytes; }),
+    plain("reprise_peering_caught_up_first_total",
+          "peering.caught_up_first",
+          "Fetches that waited, peering.budget at most, for what siblings hold to be known: just "
+          "after a start, or "
+          "after the process was stopped for a while.",
+          [](in from) { return from.counts.caught_up_first; }),
     plain("reprise_peering_index_bytes",
           "peering.index_bytes",
           "Memory of the siblings' digests.",

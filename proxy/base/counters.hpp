@@ -112,6 +112,7 @@ struct basic_counters {
     Cell peering_misses{};     ///< that siblings might have answered
     Cell icp_messages{};       ///< that ICP would have sent for these (peer/icp_cost.hpp)
     Cell icp_bytes{};
+    Cell caught_up_first{};  ///< fetches that waited for siblings' word (peer/catching_up.hpp)
     Cell handed_to_homes{};  ///< requests for what belongs to a sibling (peering.homes)
     Cell asked_by_sites{};   ///< requests of other sites for what siblings hold
     Cell sites_answered{};   ///< of those, answered by one of them

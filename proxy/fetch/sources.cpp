@@ -149,21 +149,49 @@ void sources::ask_siblings() {
     at_.rivals->begin();
 }
 
-// True when one has answered in time.
-awaitable<bool> sources::wait_for_siblings(steady_time until) {
+// Until `met`, or so long, or nobody wants it any more. To the millisecond, which a deadline is not.
+awaitable<void> sources::wait_until(steady_time until, std::function<bool()> met) {
     asio::steady_timer timer{w_.io};
     if (until != steady_time::max()) {
         timer.expires_at(until);
         auto wake = [signal = at_.ready.handle()](const error_code&) { signal.notify(); };
         timer.async_wait(std::move(wake));
     }
-    while (!at_.rivals->is_over() && steady_now() < until && !into_.abandoned()) {
+    while (!met() && steady_now() < until && !into_.abandoned()) {
         const bool signalled = co_await at_.ready.wait(steady_time::max());
         if (!signalled) {
             break;
         }
     }
+}
+
+// True when one has answered in time.
+awaitable<bool> sources::wait_for_siblings(steady_time until) {
+    std::function<bool()> over = [this] { return at_.rivals->is_over(); };
+    co_await wait_until(until, std::move(over));
     co_return at_.rivals->has_answer();
+}
+
+// What siblings hold is not known as it is now, and will be in a moment.
+bool sources::is_behind() const {
+    if (!w_.peers || !order_.may_ask_siblings || w_.peers->book->sibling_count == 0) {
+        return false;
+    }
+    const auto now = steady_now();
+    return w_.common.peers->is_catching_up(w_.timer.away_at(now), now);
+}
+
+awaitable<void> sources::catch_up() {
+    auto& word = w_.common.peers->catching_up();
+    const auto now = steady_now();
+    if (!word.enter(at_.ready.handle(), now)) {
+        co_return;
+    }
+    w_.counts.caught_up_first.add();
+    const auto longest = now + order_.now_settings->options.peering.budget;
+    std::function<bool()> met = [&word] { return !word.is_on(steady_now()); };
+    co_await wait_until(std::min(longest, word.ends_at()), std::move(met));
+    word.leave(steady_now());
 }
 
 void sources::adopt_sibling() {
@@ -473,6 +501,9 @@ awaitable<trouble> sources::connect_and_send(bool fresh_only) {
 awaitable<trouble> sources::find(bool validate) {
     validate_ = validate;
     here_.sibling = nullptr;
+    if (is_behind()) {
+        co_await catch_up();
+    }
     find_peers();
     const bool goes_on = peer::reach_of(order_.asked_by).beyond;
     if (at_.rivals) {

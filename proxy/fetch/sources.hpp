@@ -24,6 +24,7 @@
 #include "proxy/peer/benefit.hpp"
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -62,6 +63,9 @@ public:
 private:
     [[nodiscard]] bool may_leave_to_peers() const;
     void find_peers();
+    [[nodiscard]] bool is_behind() const;
+    [[nodiscard]] awaitable<void> wait_until(steady_time until, std::function<bool()> met);
+    [[nodiscard]] awaitable<void> catch_up();
     [[nodiscard]] bool find_home();
     [[nodiscard]] bool home_declines();
     void pass_home_by();

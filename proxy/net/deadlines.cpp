@@ -85,10 +85,12 @@ void deadlines::note_armed() {
 void deadlines::start_ticking() {
     ticking_ = true;
     timer_.expires_after(stopped_ || !due_.alone() ? std::chrono::milliseconds{0} : tick_);
+    due_at_ = timer_.expiry();
     timer_.async_wait([this](const error_code& error) {
         if (error) {
             return;  // cancelled by stop() or destruction: `this` may be gone
         }
+        note_late(steady_now());
         ticking_ = false;
         const auto now = stopped_ ? steady_time::max() : steady_now();
         gather(now);

@@ -98,6 +98,15 @@ public:
     /// One tick as if it were `now`: runs all actions due. Tests may call it too.
     void tick(steady_time now);
 
+    /// A time at which this loop had no turn though one was due for `away`: the process was stopped, or its machine.
+    /// The last such time, or the beginning of time. Known from the first turn behind it on; noticed while something is
+    /// armed.
+    [[nodiscard]] steady_time away_at(steady_time now) noexcept {
+        note_late(now);
+        return away_at_;
+    }
+    static constexpr std::chrono::milliseconds away{250};
+
     /// Deadlines armed now.
     [[nodiscard]] std::size_t armed() const noexcept { return armed_count_; }
     [[nodiscard]] asio::io_context& io() const noexcept { return io_; }
@@ -108,6 +117,12 @@ private:
     static constexpr tick_number ticks_ahead = 512;
 
     void note_armed();
+    void note_late(steady_time now) noexcept {
+        if (ticking_ && now > due_at_ + away) {
+            away_at_ = due_at_ + away;
+            due_at_ = now;  // it is noticed once
+        }
+    }
     void start_ticking();
     [[nodiscard]] steady_time time_of(tick_number tick) const noexcept {
         return begun_ + tick * tick_;
@@ -125,6 +140,8 @@ private:
     asio::steady_timer timer_;
     std::chrono::milliseconds tick_;
     steady_time begun_ = steady_now();
+    steady_time due_at_{};  // of the next tick, while it ticks
+    steady_time away_at_{};
     tick_number at_ = 1;  // what lies in the lists was filed for this tick or later ones
     std::array<list_link, ticks_ahead> wheel_;  // they hold also what was cleared since
     list_link due_;

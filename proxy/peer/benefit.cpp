@@ -162,6 +162,10 @@ double benefit::cost() const noexcept {
     return round_trip / rate;
 }
 
+std::chrono::microseconds benefit::round_trip() const noexcept {
+    return std::chrono::microseconds{static_cast<std::int64_t>(round_trip_us_.load(relaxed))};
+}
+
 benefit_figures benefit::figures() const noexcept {
     benefit_figures out;
     out.offered = offered_.load(relaxed);

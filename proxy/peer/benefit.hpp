@@ -93,6 +93,9 @@ public:
     /// Lower is better; one that was never asked is tried early.
     [[nodiscard]] double cost() const noexcept;
 
+    /// What a true hit takes to its head, in the mean; 0: there was none yet.
+    [[nodiscard]] std::chrono::microseconds round_trip() const noexcept;
+
     [[nodiscard]] benefit_figures figures() const noexcept;
     /// As new: another sibling has the slot.
     void forget() noexcept;

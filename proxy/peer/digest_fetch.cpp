@@ -293,6 +293,11 @@ void digest_fetcher::follow_left_out(const std::shared_ptr<shared>& all) {
         }
         all->count();
     }
+    if (all->context.catching != nullptr && !begun.empty() &&
+        !std::exchange(all->has_begun, true)) {
+        const auto now = steady_now();
+        (void)all->context.catching->begin(now, now);
+    }
     for (const auto& sibling : begun) {
         start(all, sibling);
     }
@@ -387,6 +392,13 @@ void digest_fetcher::heard_of(std::string_view node) {
             }
         }
     });
+}
+
+void digest_fetcher::came_back(steady_time away_at, steady_time now) {
+    if (shared_->context.catching != nullptr && shared_->context.catching->begin(away_at, now)) {
+        const std::scoped_lock lock{shared_->guard};
+        shared_->look_whether_caught_up();
+    }
 }
 
 std::size_t digest_fetcher::followed_count() const noexcept {

@@ -14,6 +14,7 @@
 #include "proxy/net/origin_pool.hpp"
 #include "proxy/net/side_thread.hpp"
 #include "proxy/peer/bounded_get.hpp"
+#include "proxy/peer/catching_up.hpp"
 #include "proxy/peer/digest_follower.hpp"
 #include "proxy/peer/members_source.hpp"
 #include "proxy/peer/secret.hpp"
@@ -60,7 +61,8 @@ struct follow_context {
     net::side_thread& aside;  ///< decodes; finish() it before the loop and the table go
     const fleet_secret& secret;
     sibling_table& table;
-    seen_elsewhere* seen = nullptr;  ///< null: nobody shares
+    seen_elsewhere* seen = nullptr;   ///< null: nobody shares
+    catching_up* catching = nullptr;  ///< hears when all siblings have been heard
     members_source* members =
         nullptr;       ///< hears of the siblings' digests; null: this is no gateway
     std::string node;  ///< this instance's pseudonym: Via, and to know itself
@@ -125,6 +127,9 @@ public:
     /// that could not be had, it is asked again soon (digest_follower::heard). Any thread; one load while all can be
     /// had, else a lock for a moment.
     void heard_of(std::string_view node);
+    /// This node was stopped, and was so at `away_at`: what siblings said before is old (catching_up). Any thread; a
+    /// lock for a moment.
+    void came_back(steady_time away_at, steady_time now);
     /// Siblings followed, and those of them that are not this very instance. Any thread; one load.
     [[nodiscard]] std::size_t followed_count() const noexcept;
     [[nodiscard]] std::size_t others() const noexcept;

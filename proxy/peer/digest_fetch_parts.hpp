@@ -79,6 +79,13 @@ struct digest_fetcher::one {
         return plan;
     }
 
+    /// What it holds is known as it was `since` then, or it can't be. Of one that is not followed by news nothing
+    /// is to be expected before its time. Under shared::guard.
+    [[nodiscard]] bool is_known_since(steady_time since) const {
+        const auto& is = shown.digest;
+        return is.answered_since >= since || is.trouble != follow_trouble::none ||
+               is.state == follow_state::itself || (is.state != follow_state::never && !is.by_news);
+    }
     /// As it was shown last: it could not be had. Under shared::guard.
     [[nodiscard]] bool is_away() const { return was_away(shown.digest) || was_away(shown.seen); }
     [[nodiscard]] pursuit& part(bool of_seen) { return of_seen ? *seen : digest; }
@@ -133,11 +140,13 @@ struct digest_fetcher::shared {
     void tell_log(one& sibling);
     void tell_in_slot(one& sibling);
     void show(one& sibling, bool seen);
-    void count();  // under guard
+    void count();                   // under guard
+    void look_whether_caught_up();  // under guard
 
     follow_context context;
     std::map<std::string, std::shared_ptr<one>> siblings;
     std::map<std::string, followed> left_out;  // the loop's: there was no slot for them
+    bool has_begun = false;                    // the loop's: somebody is followed, or was
     std::atomic<bool> stopped{false};
     std::atomic<std::size_t> all{0}, others{0}, away{0};
     mutable std::mutex guard;  // guards `siblings` and what each shows

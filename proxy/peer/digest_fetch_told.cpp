@@ -4,6 +4,7 @@
 #include "proxy/base/log.hpp"
 #include "proxy/peer/digest_fetch_parts.hpp"
 
+#include <algorithm>
 #include <new>
 #include <utility>
 
@@ -206,6 +207,20 @@ void digest_fetcher::shared::show(one& sibling, bool seen) {
     };
     if (is_itself(sibling.shown) != is_itself(next) || was != sibling.is_away()) {
         count();
+    }
+    look_whether_caught_up();
+}
+
+void digest_fetcher::shared::look_whether_caught_up() {
+    if (context.catching == nullptr || !context.catching->is_on(steady_now())) {
+        return;
+    }
+    const auto since = context.catching->since();
+    const bool is_caught_up = std::all_of(siblings.begin(), siblings.end(), [&](const auto& each) {
+        return each.second->is_known_since(since);
+    });
+    if (is_caught_up) {
+        context.catching->end();
     }
 }
 

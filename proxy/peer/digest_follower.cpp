@@ -342,6 +342,7 @@ void digest_follower::answered(const follow_answer& answer,
         digest_follower& of;
         ~at_end() { of.hold_ = {}; }
     } const end{*this};
+    figures_.answered_since = asked_at_;
     if (!answer.node.empty()) {
         figures_.node = answer.node;
     }

@@ -112,6 +112,7 @@ struct follow_figures {
     std::optional<steady_time> news_at;      ///< the last piece
     bool by_news = false;                    ///< it is followed so
     std::optional<steady_time> good_at;
+    steady_time answered_since{};        ///< the question that was answered last was asked then
     std::optional<steady_time> next_at;  ///< it is asked again; of a failure alone
 };
 

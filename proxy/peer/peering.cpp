@@ -86,6 +86,7 @@ peering::peering(const config::options& options, std::string node, wall_time now
               secret_,
               random_word,
               signals_for(peer::waited_for::digest)},
+      catching_up_{options.peering.budget},
       fleet_{node_, random_word()},
       guests_{options.peering.gateway_for} {
     if (secret_.has_file()) {
@@ -159,6 +160,7 @@ void peering::begin(asio::io_context& home,
                                        .secret = secret_,
                                        .table = table_,
                                        .seen = shares() ? &seen_elsewhere_ : nullptr,
+                                       .catching = &catching_up_,
                                        .members = members_.get(),
                                        .node = node_,
                                        .random = random_word,

@@ -21,6 +21,7 @@
 #include "proxy/net/resolver.hpp"
 #include "proxy/net/side_thread.hpp"
 #include "proxy/peer/any_digest.hpp"
+#include "proxy/peer/catching_up.hpp"
 #include "proxy/peer/digest_source.hpp"
 #include "proxy/peer/discovery.hpp"
 #include "proxy/peer/fleet_exchange.hpp"
@@ -120,6 +121,15 @@ public:
                                                        const peer::asker& who,
                                                        const peer::resource_answer& told,
                                                        net::wakeup::signal signal);
+    /// What is missed now waits for siblings' word, which is under way (catching_up): this node has just begun,
+    /// or was stopped. `away_at`: when it was, last. Any thread; some loads.
+    [[nodiscard]] bool is_catching_up(steady_time away_at, steady_time now) {
+        if (fetcher_ && away_at > catching_up_.begun_at()) {
+            fetcher_->came_back(away_at, now);
+        }
+        return catching_up_.is_on(now);
+    }
+    [[nodiscard]] peer::catching_up& catching_up() noexcept { return catching_up_; }
     /// Ends the waits for news there are, and those to come: the program drains. Any thread.
     void end_waits() { waits_.end_all(true); }
 
@@ -195,6 +205,7 @@ private:
     std::unique_ptr<members_source> members_;           // null: it is no gateway
     std::unique_ptr<peer::signature_checker> checker_;  // null: nothing is signed
     peer::sibling_table table_;
+    peer::catching_up catching_up_;
     peer::seen_elsewhere seen_elsewhere_;
     net::side_thread aside_{"siblings"};  // decodes siblings' digests and indexes them
 

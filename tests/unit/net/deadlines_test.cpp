@@ -134,6 +134,34 @@ TEST_CASE("the thread's timer sees a deadline pass and stops when nothing is arm
     CHECK(acted == 2);
 }
 
+TEST_CASE("that the loop had no turn for long is known from the next one on") {
+    test_loop loop;
+    deadline each{loop.timer, [] {}};
+    each.expire_after(1h);
+    loop.run_for(30ms);
+    CHECK(loop.timer.away_at(steady_now()) == steady_time{});
+    for (const bool in_a_turn : {false, true}) {
+        CAPTURE(in_a_turn);
+        const auto stopped = steady_now();
+        std::this_thread::sleep_for(2 * deadlines::away);  // as a SIGSTOP does
+        const auto back = steady_now();
+        if (in_a_turn) {
+            loop.run_for(30ms);
+        }
+        const auto away_at = loop.timer.away_at(steady_now());
+        CHECK(away_at > stopped);
+        CHECK(away_at < back);
+        loop.run_for(30ms);
+        CHECK(loop.timer.away_at(steady_now()) == away_at);
+    }
+    // With nothing to wait for a loop has no turns, and is not away.
+    each.clear();
+    loop.run_for(30ms);
+    const auto before = loop.timer.away_at(steady_now());
+    std::this_thread::sleep_for(2 * deadlines::away);
+    CHECK(loop.timer.away_at(steady_now()) == before);
+}
+
 TEST_CASE("stop ends what is armed, even for ever, and what is armed later") {
     test_loop loop;
     unsigned acted = 0;

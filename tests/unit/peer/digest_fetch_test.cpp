@@ -14,6 +14,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace reprise::proxy::peer::test::of_digest_fetch {
@@ -386,6 +387,48 @@ TEST_SUITE("peer/digest_fetch") {
             b.run_for(150ms);
             CHECK(sibling.requests == then);
         }
+    }
+
+    TEST_CASE("a node that begins is catching up until all have been heard that can be") {
+        bench b;
+        publication digests;
+        digests.publish(digest_under(b.secret, 0, 500, 1), wall_now());
+        signature_checker checker{b.secret};
+        catching_up catching{10min};
+        auto by = b.context();
+        by.catching = &catching;
+        digest_fetcher fetcher{by};
+        const net::closed_port nobody{b.io};
+        sibling_server sibling{
+            b, [&](const auto& head) { return as_reprise(head, digests, &checker); }};
+        const auto at = [](const char* name, std::uint16_t port) {
+            followed one;
+            one.name = name;
+            one.host = "127.0.0.1";
+            one.port = port;
+            one.refresh = 20ms;
+            return one;
+        };
+        CHECK_FALSE(catching.is_on(steady_now()));
+        b.aside.post([&] { std::this_thread::sleep_for(100ms); });  // so that it is seen
+        fetcher.follow({at("gone", nobody.port), at("b", sibling.port)});
+        CHECK(catching.is_on(steady_now()));
+        b.run_until([&] { return !catching.is_on(steady_now()); });
+        CHECK_FALSE(catching.is_on(steady_now()));
+        CHECK(b.names_b(1));
+        // Whoever comes later does not begin it anew, nor what is not followed by news.
+        sibling_server other{b,
+                             [&](const auto& head) { return as_reprise(head, digests, &checker); }};
+        fetcher.follow({at("b", sibling.port), at("c", other.port)});
+        CHECK_FALSE(catching.is_on(steady_now()));
+        b.run_until([&] {
+            const auto all = fetcher.figures();
+            return all.size() == 2 && all[0].digest.state == follow_state::current &&
+                   all[1].digest.state == follow_state::current;
+        });
+        fetcher.came_back(steady_now() - 1ms, steady_now());
+        CHECK_FALSE(catching.is_on(steady_now()));
+        fetcher.stop();
     }
 
     TEST_CASE("an https sibling is followed over one connection, if its certificate is good") {

@@ -1,0 +1,45 @@
+// A node that was stopped for a while wakes with what its clients have asked meanwhile, and knows of nothing that
+// its siblings have stored since: it hears them first.
+
+#include "tests/scenario/fleet.hpp"
+
+#include <chrono>
+#include <deque>
+#include <thread>
+
+using namespace reprise::tests;
+
+TEST_SUITE("scenario/catching_up") {
+    TEST_CASE("what siblings stored while a node was stopped is asked of them and of no origin") {
+        auto settings = seldom_settings();
+        settings["peering"]["budget"] = "8s";  // of a busy machine
+        fleet f{2, settings};
+        f.serve_everything();
+        f.tell(0, json::array({seldom_peer("n1", f[1].port())}));
+        f.tell(1, json::array({seldom_peer("n0", f[0].port())}));
+        REQUIRE(f.is_by_news(1, "n0"));
+        constexpr int objects = 30;
+        const auto path = [](int i) { return "/new/" + std::to_string(i); };
+        std::deque<client> clients;
+        for (int i = 0; i < objects; ++i) {
+            clients.emplace_back(f[1].port());
+            CHECK(clients.back()
+                      .ask("GET " + f.origin.url("/known") + " HTTP/1.1\r\nHost: x\r\n\r\n")
+                      .status == 200);
+        }
+
+        f[1].signal(SIGSTOP);
+        for (int i = 0; i < objects; ++i) {
+            CHECK(f[0].get(f.origin.url(path(i))).status == 200);
+            clients[static_cast<std::size_t>(i)].send("GET " + f.origin.url(path(i)) +
+                                                      " HTTP/1.1\r\nHost: x\r\n\r\n");
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds{600});  // away, and a tick
+        f[1].signal(SIGCONT);
+        for (int i = 0; i < objects; ++i) {
+            CHECK(clients[static_cast<std::size_t>(i)].read().body == "body of " + path(i));
+            CHECK(f.origin.count(path(i)) == 1);
+        }
+        CHECK(figure(f[1].stats(), "/peering/caught_up_first") > 0);
+    }
+}
