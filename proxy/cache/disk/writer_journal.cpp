@@ -1,0 +1,159 @@
+// The writer's part of the journal: what was noted is kept there, or later where it can't be written, and it is
+// written anew where it has grown.
+
+#include "proxy/cache/disk/writer.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace reprise::proxy::cache::disk {
+
+namespace {
+
+// Purges that are remembered one by one while the journal can't be written.
+constexpr std::size_t most_unkept = 1u << 16;
+
+std::uint64_t encoded_bytes(std::span<const journal_entry> entries, std::uint64_t store) {
+    std::vector<char> bytes;
+    std::uint64_t sum = journal_header_bytes;
+    for (const auto& entry : entries) {
+        bytes.clear();
+        append_entry(bytes, entry, 0, store);
+        sum += bytes.size();
+    }
+    return sum;
+}
+
+// The older half of what is dropped one by one is dropped as everything older than its newest.
+void coarsen(verdicts& says) {
+    std::vector<log_position> places;
+    for (const auto& one : says.urls) {
+        places.push_back(one.second);
+    }
+    for (const auto& one : says.variants) {
+        places.push_back(one.second.before);
+    }
+    for (const auto& one : says.expiries) {
+        places.push_back(one.second.before);
+    }
+    if (places.empty()) {
+        // Bans alone are too much: whatever was not looked up since is taken for purged.
+        says.forgotten.hard = says.epoch;
+        says.bans.clear();
+        return;
+    }
+    const auto middle = places.begin() + static_cast<std::ptrdiff_t>(places.size() / 2);
+    std::nth_element(places.begin(), middle, places.end());
+    says.all = std::max(says.all, *middle);
+    const auto covered = [&says](const log_position& at) { return at <= says.all; };
+    std::erase_if(says.urls, [&](const auto& one) { return covered(one.second); });
+    std::erase_if(says.variants, [&](const auto& one) { return covered(one.second.before); });
+    std::erase_if(says.expiries, [&](const auto& one) { return covered(one.second.before); });
+}
+
+}  // namespace
+
+void writer::keep_noted() {
+    auto batch = [this] {
+        const std::lock_guard lock{guard_};
+        return noted_.take();
+    }();
+    if (batch.empty()) {
+        return;
+    }
+    std::vector<journal_entry> entries;
+    auto calls = batch.take_calls();
+    const auto add = [&](journal_fact fact) {
+        auto& added = entries.emplace_back();
+        added.at = position();
+        added.fact = std::move(fact);
+    };
+    if (batch.everything_before()) {
+        core_->expiries.settle_all(position());
+        add(dropped_all{});
+    }
+    for (const auto& primary : batch.dropped()) {
+        add(dropped_url{primary});
+    }
+    for (const auto& [primary, time] : batch.expired()) {
+        core_->expiries.settle(primary, position());
+        add(expired_url{primary, time});
+    }
+    for (const auto& dropped : batch.drops()) {
+        if (auto fact = drop(dropped)) {
+            add(std::move(*fact));
+        }
+    }
+    if (batch.bans()) {
+        for (auto& ban : core_->purges.made_since(journal_epoch_)) {
+            journal_epoch_ = std::max(journal_epoch_, ban.epoch);
+            add(std::move(ban));
+        }
+    }
+    if (!journal_broken_) {
+        // Where it would grow beyond its share of the store it is gathered first.
+        const auto grown = journal_.bytes() + encoded_bytes(entries, core_->super.store_id);
+        const auto failed = grown > core_->shape.journal_most / 2
+                                ? rewrite_journal(entries)
+                                : journal_.append(entries, !calls.empty());
+        if (!failed) {
+            for (const auto& call : calls) {
+                call();
+            }
+            return;
+        }
+        journal_broken_ = true;
+        trouble(failed, "keeping purges");
+    }
+    keep_later(std::move(entries), std::move(calls));
+}
+
+// A disk may be away for days. Too many entries become one, which drops all that is older: a
+// restart then begins empty. If callers are too many the earlier ones have timed out.
+void writer::keep_later(std::vector<journal_entry> entries,
+                        std::vector<std::function<void()>> calls) {
+    // Bans are in their list, from which the journal is written anew.
+    std::erase_if(entries, [](const journal_entry& one) {
+        return std::holds_alternative<kept_ban>(one.fact);
+    });
+    std::move(entries.begin(), entries.end(), std::back_inserter(unkept_));
+    if (unkept_.size() > most_unkept) {
+        unkept_.assign(1, {position(), dropped_all{}});
+    }
+    if (unkept_calls_.size() > most_unkept) {
+        unkept_calls_.clear();
+    }
+    std::move(calls.begin(), calls.end(), std::back_inserter(unkept_calls_));
+}
+
+error_code writer::rewrite_journal(std::span<const journal_entry> more) {
+    auto old = journal_.load();
+    auto& says = old.says;
+    if (old.damaged || old.missing || old.failed) {
+        says.add({position(), dropped_all{}});
+    }
+    for (const auto& entry : more) {
+        says.add(entry);
+    }
+    // The list decides: of bans that say the same only the last counts. The epoch is read first, so
+    // that a ban made meanwhile is written again; forgotten() is read last.
+    says.epoch = core_->purges.epoch();
+    says.bans = core_->purges.made_since(0);
+    says.forgotten = core_->purges.forgotten();
+    journal_epoch_ = says.epoch;
+    says.last = std::max(says.last, position());
+    auto entries = says.entries(oldest_position());
+    // For a moment there are two journals, and this one is to have room for more.
+    const auto limit = core_->shape.journal_most / 8 * 3;
+    const auto store = core_->super.store_id;
+    while (encoded_bytes(entries, store) > limit &&
+           !(says.bans.empty() && says.urls.empty() && says.variants.empty() &&
+             says.expiries.empty())) {
+        coarsen(says);
+        entries = says.entries(oldest_position());
+    }
+    return journal_.replace(entries);
+}
+
+}  // namespace reprise::proxy::cache::disk
