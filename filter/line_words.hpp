@@ -28,10 +28,10 @@ struct line_allocator {
             throw std::bad_array_new_length{};
         }
         return static_cast<Value*>(
-            ::operator new(count * sizeof(Value), std::align_val_t{line_bytes}));
+            ::operator new (count * sizeof(Value), std::align_val_t{line_bytes}));
     }
-    void deallocate(Value* memory, std::size_t count) noexcept {
-        ::operator delete(memory, count * sizeof(Value), std::align_val_t{line_bytes});
+    void deallocate(Value* memory, std::size_t /*count*/) noexcept {
+        ::operator delete (memory, std::align_val_t{line_bytes});  // clang 14 has none with a size
     }
     template <class Other>
     bool operator==(const line_allocator<Other>& /*other*/) const noexcept {

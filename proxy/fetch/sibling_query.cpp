@@ -74,38 +74,8 @@ void sibling_query::count(const answer& one, asking_end end) const {
     table.benefit_of(one.slot).ended(end, one.took, table.hit_gives(), bytes, steady_now());
 }
 
-// For how long the one that is asked may be silent.
-steady_time::duration sibling_query::patience_with(unsigned slot, bool is_last) const {
-    const auto most = asked_.book->siblings[slot]->timeout;
-    const auto as_a_rule = w_.common.peers->siblings().benefit_of(slot).round_trip();
-    if (is_last || as_a_rule.count() == 0) {
-        return most;
-    }
-    const std::chrono::microseconds half = asked_.settings->options.peering.budget;
-    return std::min<steady_time::duration>(most, std::max(half / 2, 4 * as_a_rule));
-}
-
-// It has until `first` to say anything, and if it is at work until `last`.
-void sibling_query::wait_until(steady_time first, steady_time last) {
-    timer_.expires_at(first);
-    auto on_time = [self = weak_from_this(), turn = turn_, last](const error_code& cancelled) {
-        // One that is in the loop's queue already is not cancelled any more.
-        const auto here = self.lock();
-        if (!here || cancelled || here->turn_ != turn) {
-            return;
-        }
-        if (here->at_work_ && steady_now() < last) {
-            here->wait_until(last, last);
-            return;
-        }
-        here->late_ = true;
-        here->close();
-    };
-    timer_.async_wait(std::move(on_time));
-}
-
 awaitable<void> sibling_query::run() {
-    for (const auto& slot : asked_.whom) {
+    for (const auto slot : asked_.whom) {
         const auto& one = asked_.book->siblings[slot];
         if (abandoned_ || w_.timer.stopped()) {
             break;
@@ -118,9 +88,15 @@ awaitable<void> sibling_query::run() {
         asking_->slot = slot;
         const auto started = steady_now();
         late_ = at_work_ = false;
-        ++turn_;
-        const bool is_last = &slot + 1 == asked_.whom.end();
-        wait_until(started + patience_with(slot, is_last), started + one->timeout);
+        timer_.expires_at(started + one->timeout);
+        auto on_time = [self = weak_from_this(), turn = ++turn_](const error_code& cancelled) {
+            // One that is in the loop's queue already is not cancelled any more.
+            if (const auto here = self.lock(); here && !cancelled && here->turn_ == turn) {
+                here->late_ = true;
+                here->close();
+            }
+        };
+        timer_.async_wait(std::move(on_time));
         const auto end = co_await ask(*one);
         timer_.cancel();
         asking_->took = since(started);

@@ -9,11 +9,6 @@
 // for its timeout or a connection that fails means the next one. The query says when it has an answer or has nobody left to ask; a waiter may do
 // without it at any moment.
 //
-// One that is silent for much longer than it takes as a rule, and for half of peering.budget, is not waited for
-// while another might have the object: who was stopped a moment ago would else take the budget of each
-// request that it is the first for. (Dean and Barroso, "The Tail at Scale", CACM 2013, ask the second beside the
-// first; here the first is given up, so that a fleet under load is not asked twice.)
-//
 // One that says 102 waits itself, for an origin that it has asked: it has as long as any other, but that
 // it is late is the origin's doing, and not held against it.
 //
@@ -102,8 +97,6 @@ public:
 
 private:
     awaitable<void> run();
-    [[nodiscard]] steady_time::duration patience_with(unsigned slot, bool is_last) const;
-    void wait_until(steady_time first, steady_time last);
     awaitable<std::optional<peer::asking_end>> ask(const peer::known_peer& one);
     awaitable<peer::asking_end> exchange_heads(bool& silent);
     [[nodiscard]] std::optional<peer::asking_end> judge();

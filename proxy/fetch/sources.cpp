@@ -58,6 +58,7 @@ const filter::key_hash& sources::peer_key() {
 void sources::find_peers() {
     auto& o = order_;
     // Those of an earlier turn are places in an earlier book.
+    found_nobody_ = false;
     parents_.clear();
     parent_at_ = 0;
     home_.reset();
@@ -110,14 +111,11 @@ bool sources::find_home() {
 // Begins to ask those whose digests have it, if there are any.
 void sources::ask_siblings() {
     auto& o = order_;
-    const auto spared = peer::icp_cost_of(book_->sibling_count, o.url.size());
-    w_.counts.peering_misses.add();
-    w_.counts.icp_messages.add(spared.messages);
-    w_.counts.icp_bytes.add(spared.bytes);
     const auto whom = w_.peers->siblings.find(
         o.url, peer_key(), steady_now(), book_->asked_for(o.secure, peer::reach_of(o.asked_by)));
     w_.peers->siblings.rest();
-    if (whom.empty()) {
+    found_nobody_ = whom.empty();
+    if (found_nobody_) {
         return;
     }
     here_.came.requested = wall_now();
@@ -149,6 +147,14 @@ void sources::ask_siblings() {
     at_.rivals->begin();
 }
 
+// Siblings might have answered it: so ICP would have asked them.
+void sources::note_miss() const {
+    const auto spared = peer::icp_cost_of(book_->sibling_count, order_.url.size());
+    w_.counts.peering_misses.add();
+    w_.counts.icp_messages.add(spared.messages);
+    w_.counts.icp_bytes.add(spared.bytes);
+}
+
 // Until `met`, or so long, or nobody wants it any more. To the millisecond, which a deadline is not.
 awaitable<void> sources::wait_until(steady_time until, std::function<bool()> met) {
     asio::steady_timer timer{w_.io};
@@ -172,13 +178,12 @@ awaitable<bool> sources::wait_for_siblings(steady_time until) {
     co_return at_.rivals->has_answer();
 }
 
-// What siblings hold is not known as it is now, and will be in a moment.
+// None of the siblings that may be asked is known to have it; but what they hold is not known as it is now, and will
+// be in a moment.
 bool sources::is_behind() const {
-    if (!w_.peers || !order_.may_ask_siblings || w_.peers->book->sibling_count == 0) {
-        return false;
-    }
-    const auto now = steady_now();
-    return w_.common.peers->is_catching_up(w_.timer.away_at(now), now);
+    return found_nobody_ && !home_ && peer::reach_of(order_.asked_by).beyond &&
+           w_.common.peers->is_catching_up(steady_now(),
+                                           order_.now_settings->options.peering.budget);
 }
 
 awaitable<void> sources::catch_up() {
@@ -188,10 +193,10 @@ awaitable<void> sources::catch_up() {
         co_return;
     }
     w_.counts.caught_up_first.add();
-    const auto longest = now + order_.now_settings->options.peering.budget;
+    const auto budget = std::min(order_.now_settings->options.peering.budget, word.most);
     std::function<bool()> met = [&word] { return !word.is_on(steady_now()); };
-    co_await wait_until(std::min(longest, word.ends_at()), std::move(met));
-    word.leave(steady_now());
+    co_await wait_until(now + budget, std::move(met));
+    word.leave();
 }
 
 void sources::adopt_sibling() {
@@ -501,10 +506,14 @@ awaitable<trouble> sources::connect_and_send(bool fresh_only) {
 awaitable<trouble> sources::find(bool validate) {
     validate_ = validate;
     here_.sibling = nullptr;
+    find_peers();
     if (is_behind()) {
         co_await catch_up();
+        find_peers();
     }
-    find_peers();
+    if (found_nobody_ || at_.rivals) {
+        note_miss();
+    }
     const bool goes_on = peer::reach_of(order_.asked_by).beyond;
     if (at_.rivals) {
         // All that a site waits for is what its members say, one after the other: no longer than an origin.

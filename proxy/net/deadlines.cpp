@@ -85,12 +85,13 @@ void deadlines::note_armed() {
 void deadlines::start_ticking() {
     ticking_ = true;
     timer_.expires_after(stopped_ || !due_.alone() ? std::chrono::milliseconds{0} : tick_);
-    due_at_ = timer_.expiry();
+    due_at_.store(timer_.expiry(), std::memory_order_relaxed);
     timer_.async_wait([this](const error_code& error) {
         if (error) {
             return;  // cancelled by stop() or destruction: `this` may be gone
         }
-        note_late(steady_now());
+        away_at_.store(away_at(steady_now()), std::memory_order_relaxed);
+        due_at_.store(steady_time::max(), std::memory_order_relaxed);
         ticking_ = false;
         const auto now = stopped_ ? steady_time::max() : steady_now();
         gather(now);

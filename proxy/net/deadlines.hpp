@@ -18,6 +18,7 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -98,12 +99,12 @@ public:
     /// One tick as if it were `now`: runs all actions due. Tests may call it too.
     void tick(steady_time now);
 
-    /// A time at which this loop had no turn though one was due for `away`: the process was stopped, or its machine.
-    /// The last such time, or the beginning of time. Known from the first turn behind it on; noticed while something is
-    /// armed.
-    [[nodiscard]] steady_time away_at(steady_time now) noexcept {
-        note_late(now);
-        return away_at_;
+    /// The last time at which this loop had no turn though its tick was due since `away`: the process was stopped, or
+    /// much was in the loop's way. The beginning of time: never. While nothing is armed a loop has no ticks to miss. Any
+    /// thread.
+    [[nodiscard]] steady_time away_at(steady_time now) const noexcept {
+        const auto due = due_at_.load(std::memory_order_relaxed);
+        return now - away > due ? due + away : away_at_.load(std::memory_order_relaxed);
     }
     static constexpr std::chrono::milliseconds away{250};
 
@@ -117,12 +118,6 @@ private:
     static constexpr tick_number ticks_ahead = 512;
 
     void note_armed();
-    void note_late(steady_time now) noexcept {
-        if (ticking_ && now > due_at_ + away) {
-            away_at_ = due_at_ + away;
-            due_at_ = now;  // it is noticed once
-        }
-    }
     void start_ticking();
     [[nodiscard]] steady_time time_of(tick_number tick) const noexcept {
         return begun_ + tick * tick_;
@@ -140,8 +135,9 @@ private:
     asio::steady_timer timer_;
     std::chrono::milliseconds tick_;
     steady_time begun_ = steady_now();
-    steady_time due_at_{};  // of the next tick, while it ticks
-    steady_time away_at_{};
+    std::atomic<steady_time> due_at_{
+        steady_time::max()};  // of the next tick; never, while there is none
+    std::atomic<steady_time> away_at_{steady_time{}};
     tick_number at_ = 1;  // what lies in the lists was filed for this tick or later ones
     std::array<list_link, ticks_ahead> wheel_;  // they hold also what was cleared since
     list_link due_;

@@ -17,6 +17,8 @@ constexpr std::uint32_t least_answers = 8;
 constexpr double untried_us = 1;
 /// And one that was asked and never had anything: more than any that has.
 constexpr double fruitless_us = 10'000;
+/// And one whose last answer did not come: more than any that answers.
+constexpr double silent_us = 1e12;
 
 void add(std::atomic<double>& to, double what) noexcept {
     to.store(to.load(relaxed) + what, relaxed);
@@ -91,8 +93,8 @@ bool benefit::may_ask(steady_time now, bool after_others) noexcept {
     if (!after_others && now.time_since_epoch() - last >= pause) {
         // One of several requests that come together asks.
         last_asked_.store(now.time_since_epoch().count(), relaxed);
-        const auto next = std::clamp<std::chrono::nanoseconds>(2 * pause, first_retry, retry_after);
-        retry_pause_.store(next.count(), relaxed);
+        retry_pause_.store(std::min<std::chrono::nanoseconds>(2 * pause, retry_after).count(),
+                           relaxed);
         return true;
     }
     held_back_.fetch_add(1, relaxed);
@@ -147,9 +149,7 @@ void benefit::note_silence(bool silent) noexcept {
 }
 
 void benefit::heard() noexcept {
-    if (silent_.load(relaxed)) {
-        retry_pause_.store(0, relaxed);
-    }
+    note_silence(false);
 }
 
 double benefit::cost() const noexcept {
@@ -159,11 +159,7 @@ double benefit::cost() const noexcept {
     const auto measured = round_trip_us_.load(relaxed);
     const auto round_trip = measured == 0 ? fruitless_us : std::max(measured, untried_us);
     const auto rate = std::max(true_rate_.load(relaxed), 0.001);
-    return round_trip / rate;
-}
-
-std::chrono::microseconds benefit::round_trip() const noexcept {
-    return std::chrono::microseconds{static_cast<std::int64_t>(round_trip_us_.load(relaxed))};
+    return round_trip / rate + (silent_.load(relaxed) ? silent_us : 0);
 }
 
 benefit_figures benefit::figures() const noexcept {

@@ -86,15 +86,13 @@ public:
                std::uint64_t bytes,
                steady_time now) noexcept;
 
-    /// It was silent to other questions too, and answers those again: the next may be asked at once.
+    /// It was silent to other questions too, and answers those again: as if it had answered one of these.
     void heard() noexcept;
 
     /// What to expect of asking it now, in microseconds: the round trip over the true-hit rate.
-    /// Lower is better; one that was never asked is tried early.
+    /// Lower is better; one that was never asked is tried early, and one that has just been silent last: whoever
+    /// waits for it may have the budget of nobody else.
     [[nodiscard]] double cost() const noexcept;
-
-    /// What a true hit takes to its head, in the mean; 0: there was none yet.
-    [[nodiscard]] std::chrono::microseconds round_trip() const noexcept;
 
     [[nodiscard]] benefit_figures figures() const noexcept;
     /// As new: another sibling has the slot.

@@ -2,18 +2,24 @@
 
 #include "proxy/base/let_go.hpp"
 
+#include <algorithm>
 #include <new>
 #include <utility>
 
 namespace reprise::proxy::peer {
 
-bool catching_up::begin(steady_time away_at, steady_time now) noexcept {
+bool catching_up::begin(steady_time away_at,
+                        steady_time now,
+                        std::chrono::milliseconds budget) noexcept {
     auto before = begun_at();
-    if (away_at <= before ||
+    if (away_at <= before || now < not_before_.load(std::memory_order_relaxed) ||
         !begun_at_.compare_exchange_strong(before, now, std::memory_order_relaxed)) {
         return false;
     }
+    const bool was_stopped = away_at != now;
+    not_before_.store(was_stopped ? now + between_two : now, std::memory_order_relaxed);
     since_.store(away_at, std::memory_order_relaxed);
+    ends_at_.store(now + 2 * std::min(budget, most), std::memory_order_relaxed);
     on_.store(true, std::memory_order_relaxed);
     return true;
 }
@@ -40,13 +46,13 @@ bool catching_up::enter(net::wakeup::signal waiter, steady_time now) noexcept {
     } catch (const std::bad_alloc&) {
         return false;
     }
+    ++inside_;
     return true;
 }
 
-// None waits longer than it is on.
-void catching_up::leave(steady_time now) noexcept {
+void catching_up::leave() noexcept {
     const std::scoped_lock lock{guard_};
-    if (!is_on(now)) {
+    if (--inside_ == 0) {
         let_go(waiters_);
     }
 }

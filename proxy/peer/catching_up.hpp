@@ -1,11 +1,11 @@
 #pragma once
 // That a node does not know yet what its siblings hold: it has just begun to follow them, or it was stopped for
-// a while (SIGSTOP, a machine that was moved) and wakes with all that its clients have asked meanwhile. They have
-// most of what it misses then, and will say so in some milliseconds: a miss waits for that, `peering.budget` at
-// most, in place of asking an origin for it.
+// a while (SIGSTOP, a debugger, a paused container) and wakes with all that its clients have asked meanwhile. They
+// have most of what it misses then, and will say so in some milliseconds: a miss that none of them is known to have
+// waits for that, `peering.budget` at most, before an origin is asked for it.
 //
-// It is over when each sibling that can be had has answered a question that was asked since (digest_fetch), and
-// two budgets after it began in any case: a sibling that has nothing new to tell does not answer.
+// It is over when each sibling that can be had has been heard since (digest_fetch), or two budgets after it began. Behind a
+// stop it begins again only some seconds later: a node that is stopped all the time has other troubles.
 //
 // Threads   any. Cost: is_on() is two loads, and that is all there is to it nearly always.
 
@@ -22,46 +22,49 @@ namespace reprise::proxy::peer {
 
 class catching_up {
 public:
-    /// `budget`: what one miss waits at most.
-    explicit catching_up(std::chrono::milliseconds budget) : longest_{2 * budget} {}
+    /// No miss waits longer, whatever peering.budget is.
+    static constexpr std::chrono::milliseconds most{500};
+    static constexpr std::chrono::seconds between_two{5};
 
-    /// What siblings were asked before `away_at` may be answered by what is old: nobody was here then to hear it, and
-    /// now somebody is. Of threads that were away together the first begins it. True: it has begun.
-    bool begin(steady_time away_at, steady_time now) noexcept;
+    /// This node was stopped at `away_at`, and runs again now; or it has just begun, and both are now. All threads say
+    /// so that come to know of it, and the first begins it. True: it has begun.
+    bool begin(steady_time away_at, steady_time now, std::chrono::milliseconds budget) noexcept;
     /// All have been heard.
     void end();
 
     [[nodiscard]] bool is_on(steady_time now) const noexcept {
         return on_.load(std::memory_order_relaxed) && now < ends_at();
     }
-    /// Only what siblings were asked from then on counts.
+    /// What siblings said to questions from before then may be old.
     [[nodiscard]] steady_time since() const noexcept {
         return since_.load(std::memory_order_relaxed);
     }
-    /// `waiter` is notified when all have been heard; not when it takes too long. False: it is over, or
-    /// there is no memory.
-    [[nodiscard]] bool enter(net::wakeup::signal waiter, steady_time now) noexcept;
-    /// Whoever has entered waits no longer. Behind the last of them nothing is left.
-    void leave(steady_time now) noexcept;
     /// It is over then in any case.
-    [[nodiscard]] steady_time ends_at() const noexcept { return begun_at() + longest_; }
-    /// The last time, or the beginning of time.
+    [[nodiscard]] steady_time ends_at() const noexcept {
+        return ends_at_.load(std::memory_order_relaxed);
+    }
+    /// The last time; the beginning of time: it never did.
     [[nodiscard]] steady_time begun_at() const noexcept {
         return begun_at_.load(std::memory_order_relaxed);
     }
 
+    /// `waiter` is notified when all have been heard; not when it takes too long. False: it is over, or
+    /// there is no memory. Whoever has entered leaves; behind the last no signal is kept.
+    [[nodiscard]] bool enter(net::wakeup::signal waiter, steady_time now) noexcept;
+    void leave() noexcept;
     /// Signals that are kept.
-    [[nodiscard]] std::size_t waiting() const {
+    [[nodiscard]] std::size_t kept() const {
         const std::scoped_lock lock{guard_};
         return waiters_.size();
     }
 
 private:
-    const std::chrono::milliseconds longest_;
     std::atomic<bool> on_{false};
-    std::atomic<steady_time> since_{steady_time{}}, begun_at_{steady_time{}};
+    std::atomic<steady_time> since_{steady_time{}}, begun_at_{steady_time{}},
+        ends_at_{steady_time{}}, not_before_{steady_time{}};
     mutable std::mutex guard_;
     std::vector<net::wakeup::signal> waiters_;
+    std::size_t inside_ = 0;  // who has entered and not left
 };
 
 }  // namespace reprise::proxy::peer

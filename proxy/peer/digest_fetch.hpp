@@ -61,8 +61,9 @@ struct follow_context {
     net::side_thread& aside;  ///< decodes; finish() it before the loop and the table go
     const fleet_secret& secret;
     sibling_table& table;
-    seen_elsewhere* seen = nullptr;   ///< null: nobody shares
-    catching_up* catching = nullptr;  ///< hears when all siblings have been heard
+    seen_elsewhere* seen = nullptr;         ///< null: nobody shares
+    catching_up* catching = nullptr;        ///< hears when all siblings have been heard
+    std::chrono::milliseconds budget{100};  ///< peering.budget, as it is at the start
     members_source* members =
         nullptr;       ///< hears of the siblings' digests; null: this is no gateway
     std::string node;  ///< this instance's pseudonym: Via, and to know itself
@@ -124,12 +125,12 @@ public:
     };
     [[nodiscard]] std::vector<figures_of_one> figures() const;
     /// This node was asked for something of peer/resource by a sibling that calls itself so, and may: if it is one
-    /// that could not be had, it is asked again soon (digest_follower::heard). Any thread; one load while all can be
-    /// had, else a lock for a moment.
+    /// that could not be had, it is asked again soon (digest_follower::heard). One that never said its name is meant by
+    /// any name that is nobody's. Any thread; one load while all can be had, else a lock for a moment.
     void heard_of(std::string_view node);
     /// This node was stopped, and was so at `away_at`: what siblings said before is old (catching_up). Any thread; a
     /// lock for a moment.
-    void came_back(steady_time away_at, steady_time now);
+    void came_back(steady_time away_at, steady_time now, std::chrono::milliseconds budget);
     /// Siblings followed, and those of them that are not this very instance. Any thread; one load.
     [[nodiscard]] std::size_t followed_count() const noexcept;
     [[nodiscard]] std::size_t others() const noexcept;
@@ -146,6 +147,7 @@ private:
                                std::shared_ptr<one> sibling,
                                bool seen);
     static awaitable<got_response> fetch(shared& all, one& sibling, bool seen);
+    static awaitable<void> find_the_quiet(std::shared_ptr<shared> all);
     static awaitable<void> take_aside(std::shared_ptr<shared> all,
                                       std::shared_ptr<one> sibling,
                                       bool seen,

@@ -42,7 +42,8 @@ struct digest_fetcher::pursuit {
     }
 
     digest_follower follower;
-    bool is_heard = false;  // the loop's
+    bool is_heard = false;                  // the loop's
+    std::optional<steady_time> asks_since;  // the loop's: a question is under way
     net::wakeup wake;
     sibling_exchange exchange;
 };
@@ -83,8 +84,9 @@ struct digest_fetcher::one {
     /// is to be expected before its time. Under shared::guard.
     [[nodiscard]] bool is_known_since(steady_time since) const {
         const auto& is = shown.digest;
-        return is.answered_since >= since || is.trouble != follow_trouble::none ||
-               is.state == follow_state::itself || (is.state != follow_state::never && !is.by_news);
+        return is.answered_since >= since || quiet_at >= since ||
+               is.trouble != follow_trouble::none || is.state == follow_state::itself ||
+               (is.state != follow_state::never && !is.by_news);
     }
     /// As it was shown last: it could not be had. Under shared::guard.
     [[nodiscard]] bool is_away() const { return was_away(shown.digest) || was_away(shown.seen); }
@@ -107,6 +109,7 @@ struct digest_fetcher::one {
     }
 
     followed of;
+    std::atomic<bool> is_being_told{false};  // that it was heard
     std::atomic<unsigned> slot;  // no_slot: it is this instance itself. Changed on the loop
     pursuit digest;
     std::optional<pursuit> seen;
@@ -120,7 +123,8 @@ struct digest_fetcher::one {
         bool left_out = false;  // of what other sites are told
     } told;                     // to the log, last
     bool gone = false;
-    figures_of_one shown;  // guarded by shared::guard
+    figures_of_one shown;    // guarded by shared::guard
+    steady_time quiet_at{};  // guarded likewise: it had nothing to tell of what changed until then
 };
 
 struct digest_fetcher::shared {

@@ -52,9 +52,9 @@ void digest_fetcher::shared::take(one& sibling, bool seen, std::optional<got_res
         follower.failed(follow_trouble::too_large, "out of memory", steady_now());
         follower.tell_again();
     }
-    if (!was_there && follower.figures().state == follow_state::current &&
-        sibling.slot != no_slot) {
-        context.table.benefit_of(sibling.slot).heard();
+    const unsigned slot = sibling.slot;
+    if (!was_there && follower.figures().state == follow_state::current && slot != no_slot) {
+        context.table.benefit_of(slot).heard();
     }
     if (!seen) {
         tell_log(sibling);

@@ -211,8 +211,9 @@ void digest_follower::drop() {
 void digest_follower::failed(follow_trouble why, std::string detail, steady_time now) {
     ++figures_.failed;
     if (why == follow_trouble::not_ready && figures_.trouble != why) {
-        failures_ =
-            0;  // it is there again: for how long it was not says nothing of how long it loads
+        // It is there again: for how long it was not says nothing of how long it loads.
+        failures_ = 0;
+        is_early_ = false;
     }
     figures_.trouble = why;
     figures_.detail = std::move(detail);
@@ -228,7 +229,14 @@ void digest_follower::failed(follow_trouble why, std::string detail, steady_time
         return;
     }
     failed_at_ = now;
-    early_left_ = std::exchange(is_early_, false) ? early_left_ : early_questions;
+    if (std::exchange(is_early_, false) && now < planned_) {
+        early_gap_ *= 2;
+        next_ = planned_;
+        figures_.next_at = next_;
+        look(now);
+        return;
+    }
+    early_gap_ = before_early;
     // What is followed by news is looked for sooner: `refresh` is no pace of it.
     const auto least = plan_.news.count() > 0 && !plan_.squid
                            ? std::min<milliseconds>(plan_.refresh, after_nothing)
@@ -244,13 +252,12 @@ void digest_follower::failed(follow_trouble why, std::string detail, steady_time
 }
 
 void digest_follower::heard(steady_time now) noexcept {
-    const auto soon = std::max(now, failed_at_ + before_early);
-    if (early_left_ == 0 || is_early_ || next_ <= soon || !was_away(figures_)) {
+    const auto soon = std::max(now, failed_at_ + early_gap_);
+    if (is_early_ || next_ <= soon || !was_away(figures_)) {
         return;
     }
-    --early_left_;
     is_early_ = true;
-    next_ = soon;
+    planned_ = std::exchange(next_, soon);
     figures_.next_at = next_;
 }
 

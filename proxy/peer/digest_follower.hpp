@@ -15,8 +15,8 @@
 // own benefit (benefit.hpp) ends that sooner.
 //
 // A sibling that was away and asks this node for something is there again, and is not left alone for the rest
-// of that wait. It may still be one that hears nobody (a rule of a firewall, a wrong url): so a few questions
-// in each wait are asked so, and none at once behind a failure.
+// of that wait. It may still be one that hears nobody (a rule of a firewall, a wrong url), or that loads: so what is
+// asked early comes 100 ms behind a failure, then 200, and so on, and where it fails the wait goes on as it was.
 //
 // What is refused is refused by name, and what was held stays as it is: a sibling that sends
 // garbage once is not better known by forgetting what it had a moment ago. But a sibling that says
@@ -153,8 +153,8 @@ public:
     void failed(follow_trouble why, std::string detail, steady_time now);
     /// The sibling has just asked this node for something. If it was away next() comes sooner.
     void heard(steady_time now) noexcept;
-    static constexpr unsigned early_questions = 3;                 ///< in one wait
-    static constexpr std::chrono::milliseconds before_early{100};  ///< from the last failure
+    /// From a failure to the first question that comes early; twice as long to the second, and so on.
+    static constexpr std::chrono::milliseconds before_early{100};
 
     /// What was taken is too large to be used: it is let go of.
     void refuse(std::string detail, steady_time now);
@@ -202,8 +202,9 @@ private:
     steady_time next_;
     unsigned failures_ = 0;
     steady_time failed_at_{};
-    unsigned early_left_ = 0;
+    std::chrono::milliseconds early_gap_{0};
     bool is_early_ = false;  // the next question, or the one under way
+    steady_time planned_{};  // when it would be asked else
     bool whole_next_ = false;
     bool usable_ = false;
     steady_time asked_at_{};

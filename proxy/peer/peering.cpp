@@ -86,7 +86,6 @@ peering::peering(const config::options& options, std::string node, wall_time now
               secret_,
               random_word,
               signals_for(peer::waited_for::digest)},
-      catching_up_{options.peering.budget},
       fleet_{node_, random_word()},
       guests_{options.peering.gateway_for} {
     if (secret_.has_file()) {
@@ -161,6 +160,7 @@ void peering::begin(asio::io_context& home,
                                        .table = table_,
                                        .seen = shares() ? &seen_elsewhere_ : nullptr,
                                        .catching = &catching_up_,
+                                       .budget = options.peering.budget,
                                        .members = members_.get(),
                                        .node = node_,
                                        .random = random_word,
@@ -171,6 +171,7 @@ void peering::begin(asio::io_context& home,
     fleet_.begin(context);
     publish_ = std::move(publish);
     home_loop_ = &home;
+    home_timer_ = &timer;
     auto found = [this](std::vector<peer::followed> siblings,
                         std::vector<peer::peer_address> addresses) {
         if (siblings.size() > peer::most_slots) {
@@ -333,6 +334,11 @@ peer::asker peering::identify(const http::request_head& request,
         who.signature = judged.what;
         who.signer = judged.signer;
     }
+    const bool is_known = who.is_reprise && (!checker_ || who.signature == signature_verdict::good);
+    if (fetcher_ && is_known && peer::is_for_reprises(which)) {
+        fetcher_->heard_of(checker_ ? std::string_view{who.signer}
+                                    : value_of(request, peer::node_field));
+    }
     return who;
 }
 
@@ -364,10 +370,6 @@ peer::resource_answer peering::answer(const http::request_head& request,
                              .figures = std::move(figures)},
                             close,
                             now);
-    if (fetcher_ && peer::is_for_reprises(which) && peer::was_allowed(out.what)) {
-        fetcher_->heard_of(checker_ ? std::string_view{who.signer}
-                                    : value_of(request, peer::node_field));
-    }
     if (out.what == peer::answered::waiting) {
         return out;
     }

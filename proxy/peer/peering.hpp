@@ -17,6 +17,7 @@
 #include "proxy/cache/admission/resizable_admission.hpp"
 #include "proxy/cache/contents_listener.hpp"
 #include "proxy/net/asio.hpp"
+#include "proxy/net/deadlines.hpp"
 #include "proxy/net/origin_pool.hpp"
 #include "proxy/net/resolver.hpp"
 #include "proxy/net/side_thread.hpp"
@@ -122,10 +123,11 @@ public:
                                                        const peer::resource_answer& told,
                                                        net::wakeup::signal signal);
     /// What is missed now waits for siblings' word, which is under way (catching_up): this node has just begun,
-    /// or was stopped. `away_at`: when it was, last. Any thread; some loads.
-    [[nodiscard]] bool is_catching_up(steady_time away_at, steady_time now) {
-        if (fetcher_ && away_at > catching_up_.begun_at()) {
-            fetcher_->came_back(away_at, now);
+    /// or was stopped. Any thread; some loads.
+    [[nodiscard]] bool is_catching_up(steady_time now, std::chrono::milliseconds budget) {
+        const auto away_at = home_timer_ != nullptr ? home_timer_->away_at(now) : steady_time{};
+        if (away_at > catching_up_.begun_at()) {
+            fetcher_->came_back(away_at, now, budget);
         }
         return catching_up_.is_on(now);
     }
@@ -224,6 +226,7 @@ private:
     book_ptr book_;
     std::optional<std::vector<live_node>> live_;  // none: URLs have no homes
     asio::io_context* home_loop_ = nullptr;
+    const net::deadlines* home_timer_ = nullptr;
     bool left_ = false;
 
     std::array<std::atomic<std::uint64_t>, peer::answered_count> answers_{}, answer_bytes_{};

@@ -139,24 +139,6 @@ enum class answered : std::uint8_t {
 inline constexpr std::size_t answered_count = 10;  // those that are answers
 [[nodiscard]] std::string_view to_string(answered what) noexcept;
 
-/// Whoever asked may: it is a peer, and signed for it where that is asked.
-[[nodiscard]] constexpr bool was_allowed(answered what) noexcept {
-    switch (what) {
-    case answered::whole:
-    case answered::delta:
-    case answered::not_modified:
-    case answered::not_ready:
-    case answered::news:
-    case answered::waiting: return true;
-    case answered::not_a_peer:
-    case answered::not_signed:
-    case answered::no_resource:  // this, and wrong_method, of anybody
-    case answered::wrong_method:
-    case answered::bad_question: return false;
-    }
-    return false;
-}
-
 /// Why `who` is refused, for people; empty: he is not.
 [[nodiscard]] std::string refusal_of(answered what, const asker& who);
 

@@ -38,6 +38,7 @@ TEST_SUITE("scenario/catching_up") {
         f[1].signal(SIGCONT);
         for (int i = 0; i < objects; ++i) {
             CHECK(clients[static_cast<std::size_t>(i)].read().body == "body of " + path(i));
+            CAPTURE(i);
             CHECK(f.origin.count(path(i)) == 1);
         }
         CHECK(figure(f[1].stats(), "/peering/caught_up_first") > 0);

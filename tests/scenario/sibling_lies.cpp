@@ -3,7 +3,6 @@
 
 #include "tests/scenario/liar.hpp"
 
-#include <array>
 #include <atomic>
 #include <random>
 
@@ -61,52 +60,6 @@ TEST_SUITE("scenario/sibling_lies") {
         ask_for_all(f, 1);
         CHECK(f.asked(1, "n0", "true-hit") == 0);
         CHECK(f.asked(1, "n0", "failed") > 0);
-    }
-
-    TEST_CASE(
-        "one that falls silent is given up for another that has the object, and for no origin") {
-        auto settings = node_settings();
-        settings["peering"]["budget"] = "4s";
-        fleet f{2, settings};
-        f.serve_everything();
-        for (int i = 0; i < objects; ++i) {
-            CHECK(f[0].get(f.origin.url(path_of(i))).status == 200);
-        }
-        // Whichever is asked first for the last object says nothing.
-        std::atomic<unsigned> asked_last{0};
-        std::array<std::atomic<unsigned>, 2> answered{};
-        const auto as = [&](std::size_t which) {
-            return [&, which](origin_request& request, origin_connection& connection) {
-                const auto path = request.target.substr(request.target.rfind('/'));
-                if (path == path_of(objects - 1) && asked_last++ == 0) {
-                    std::string nothing;
-                    (void)connection.read_some(nothing, 3 * patience);
-                    return;
-                }
-                ++answered[which];
-                connection.send(ok("Age: 1\r\nCache-Control: max-age=60\r\n", "body of " + path));
-            };
-        };
-        liar one{f, 0, as(0)}, other{f, 0, as(1)};
-        const auto peer = [](const char* name, const liar& is) {
-            auto made = peer_at(name, is.as.port());
-            made["timeout"] = "20s";
-            return made;
-        };
-        f.tell(1, json::array({peer("one", one), peer("other", other)}));
-        REQUIRE(f.holds(1, "one", objects));
-        REQUIRE(f.holds(1, "other", objects));
-        // How long each takes as a rule is known.
-        for (int i = 0; i + 1 < objects && (answered[0] == 0 || answered[1] == 0); ++i) {
-            CHECK(f[1].get(f.origin.url(path_of(i))).body == "body of " + path_of(i));
-        }
-        REQUIRE(answered[0] > 0);
-        REQUIRE(answered[1] > 0);
-        const auto got = f[1].get(f.origin.url(path_of(objects - 1)));
-        CHECK(got.body == "body of " + path_of(objects - 1));
-        CHECK(asked_last == 2);
-        CHECK(f.origin.count(path_of(objects - 1)) == 1);  // the first node's
-        CHECK(f.asked(1, "one", "late") + f.asked(1, "other", "late") == 1);
     }
 
     TEST_CASE("a sibling whose digest has all bits on is not asked") {

@@ -113,22 +113,24 @@ TEST_SUITE("peer/benefit") {
         }
     }
 
-    TEST_CASE(
-        "one that was silent is tried at once when its digest is had again, and then at its pace") {
+    TEST_CASE("one that was silent is as it was when its digest is had again") {
         benefit b;
+        for (unsigned i = 0; i < 100; ++i) {
+            b.ended(asking_end::true_hit, 2ms, {50ms}, 100, start);
+        }
+        const auto before = b.cost();
         for (unsigned i = 0; i < 50; ++i) {
             b.ended(asking_end::failed, 100ms, {50ms}, 0, start);
         }
         (void)b.may_ask(start);  // the one in 256
         CHECK(asked_of(b, 30, start + 1ms) == 0);
+        CHECK(b.cost() > 1e6 * before);
         b.heard();
-        CHECK(asked_of(b, 30, start + 2ms) == 1);
-        b.ended(asking_end::failed, 100ms, {50ms}, 0, start + 2ms);
-        CHECK(asked_of(b, 30, start + 1001ms) == 0);
-        CHECK(asked_of(b, 30, start + 1002ms) == 1);
+        CHECK(asked_of(b, 30, start + 2ms) == 30);
+        CHECK(b.cost() < 1000 * before);
     }
 
-    TEST_CASE("one that gives nothing is not tried more often because its digest is had again") {
+    TEST_CASE("one that gives nothing is not asked more often because its digest is had again") {
         benefit b;
         for (unsigned i = 0; i < 50; ++i) {
             b.ended(asking_end::false_hit, 100ms, {50ms}, 0, start);
@@ -136,6 +138,19 @@ TEST_SUITE("peer/benefit") {
         (void)b.may_ask(start);
         b.heard();
         CHECK(asked_of(b, 30, start + 2ms) == 0);
+    }
+
+    TEST_CASE("one that has just been silent comes behind all that answer, until it does") {
+        benefit quick, poor;
+        quick.ended(asking_end::true_hit, 1ms, {50ms}, 100, start);
+        for (unsigned i = 0; i < 50; ++i) {
+            poor.ended(asking_end::false_hit, 40ms, {50ms}, 0, start);
+        }
+        CHECK(quick.cost() < poor.cost());
+        quick.ended(asking_end::timed_out, 100ms, {50ms}, 0, start);
+        CHECK(quick.cost() > poor.cost());
+        quick.ended(asking_end::true_hit, 1ms, {50ms}, 100, start);
+        CHECK(quick.cost() < poor.cost());
     }
 
     TEST_CASE("one that gives again is asked again") {

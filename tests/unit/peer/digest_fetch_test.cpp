@@ -394,9 +394,10 @@ TEST_SUITE("peer/digest_fetch") {
         publication digests;
         digests.publish(digest_under(b.secret, 0, 500, 1), wall_now());
         signature_checker checker{b.secret};
-        catching_up catching{10min};
+        catching_up catching;
         auto by = b.context();
         by.catching = &catching;
+        by.budget = 10min;
         digest_fetcher fetcher{by};
         const net::closed_port nobody{b.io};
         sibling_server sibling{
@@ -412,9 +413,12 @@ TEST_SUITE("peer/digest_fetch") {
         CHECK_FALSE(catching.is_on(steady_now()));
         b.aside.post([&] { std::this_thread::sleep_for(100ms); });  // so that it is seen
         fetcher.follow({at("gone", nobody.port), at("b", sibling.port)});
-        CHECK(catching.is_on(steady_now()));
-        b.run_until([&] { return !catching.is_on(steady_now()); });
-        CHECK_FALSE(catching.is_on(steady_now()));
+        net::wakeup heard{b.timer};
+        REQUIRE(catching.enter(heard.handle(), catching.begun_at()));
+        bool is_over = false;
+        b.run_until([&] { return is_over = is_over || heard.take(); });
+        CHECK(is_over);
+        catching.leave();
         CHECK(b.names_b(1));
         // Whoever comes later does not begin it anew, nor what is not followed by news.
         sibling_server other{b,
@@ -426,8 +430,10 @@ TEST_SUITE("peer/digest_fetch") {
             return all.size() == 2 && all[0].digest.state == follow_state::current &&
                    all[1].digest.state == follow_state::current;
         });
-        fetcher.came_back(steady_now() - 1ms, steady_now());
-        CHECK_FALSE(catching.is_on(steady_now()));
+        const auto later = steady_now() + 1min;
+        fetcher.came_back(later, later, 10min);
+        CHECK(catching.begun_at() == later);
+        CHECK_FALSE(catching.is_on(later));
         fetcher.stop();
     }
 
