@@ -378,8 +378,9 @@ TEST_SUITE("peer/digest_fetch") {
                 CHECK(sibling.requests == asked);
             }
             b.fetcher.heard_of("b");
-            b.run_until([&] { return b.names_b(1); });
-            CHECK(b.figures().state == follow_state::current);
+            b.run_until([&] { return b.figures().state == follow_state::current; });
+            CHECK(b.figures().state == follow_state::current);  // shown behind what it names
+            CHECK(b.names_b(1));
             CHECK(b.figures().failed == 1);
             // All can be had: nothing comes of it.
             const auto then = sibling.requests;
