@@ -71,7 +71,9 @@ void sibling_query::abandon(reason why) {
 void sibling_query::count(const answer& one, asking_end end) const {
     auto& table = w_.common.peers->siblings();
     const auto bytes = end == asking_end::true_hit ? 0 : one.bytes;
-    table.benefit_of(one.slot).ended(end, one.took, table.hit_gives(), bytes, steady_now());
+    const bool has_answered = &one != asking_.get();
+    table.benefit_of(one.slot).ended(
+        end, one.took, table.hit_gives(), bytes, steady_now(), has_answered);
 }
 
 awaitable<void> sibling_query::run() {

@@ -193,9 +193,9 @@ awaitable<void> sources::catch_up() {
         co_return;
     }
     w_.counts.caught_up_first.add();
-    const auto budget = std::min(order_.now_settings->options.peering.budget, word.most);
+    const auto budget = std::min(order_.now_settings->options.peering.budget, word.most());
     std::function<bool()> met = [&word] { return !word.is_on(steady_now()); };
-    co_await wait_until(now + budget, std::move(met));
+    co_await wait_until(std::min(now + budget, word.ends_at()), std::move(met));
     word.leave();
 }
 

@@ -82,6 +82,16 @@ void deadlines::note_armed() {
     }
 }
 
+// What another thread reads of an absence may be half of it for a moment: it is the last one's then.
+void deadlines::note_turn(steady_time now) noexcept {
+    const auto due = due_at_.load(std::memory_order_relaxed);
+    if (now - away > due) {
+        away_at_.store(due + away, std::memory_order_relaxed);
+        back_at_.store(now, std::memory_order_relaxed);
+    }
+    due_at_.store(steady_time::max(), std::memory_order_relaxed);
+}
+
 void deadlines::start_ticking() {
     ticking_ = true;
     timer_.expires_after(stopped_ || !due_.alone() ? std::chrono::milliseconds{0} : tick_);
@@ -90,8 +100,7 @@ void deadlines::start_ticking() {
         if (error) {
             return;  // cancelled by stop() or destruction: `this` may be gone
         }
-        away_at_.store(away_at(steady_now()), std::memory_order_relaxed);
-        due_at_.store(steady_time::max(), std::memory_order_relaxed);
+        note_turn(steady_now());
         ticking_ = false;
         const auto now = stopped_ ? steady_time::max() : steady_now();
         gather(now);

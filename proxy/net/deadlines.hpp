@@ -99,13 +99,18 @@ public:
     /// One tick as if it were `now`: runs all actions due. Tests may call it too.
     void tick(steady_time now);
 
-    /// The last time at which this loop had no turn though its tick was due since `away`: the process was stopped, or
-    /// much was in the loop's way. The beginning of time: never. While nothing is armed a loop has no ticks to miss. Any
-    /// thread.
+    /// A time at which this loop had no turn though its tick was due since `away`: the process was stopped, or much
+    /// was in the loop's way. Known while that lasts, and for a second behind it; else the beginning of time. While nothing
+    /// is armed a loop has no ticks to miss. Any thread.
     [[nodiscard]] steady_time away_at(steady_time now) const noexcept {
         const auto due = due_at_.load(std::memory_order_relaxed);
-        return now - away > due ? due + away : away_at_.load(std::memory_order_relaxed);
+        if (now - away > due) {
+            return due + away;
+        }
+        const bool is_just_back = now - known_for < back_at_.load(std::memory_order_relaxed);
+        return is_just_back ? away_at_.load(std::memory_order_relaxed) : steady_time{};
     }
+    static constexpr std::chrono::seconds known_for{1};
     static constexpr std::chrono::milliseconds away{250};
 
     /// Deadlines armed now.
@@ -119,6 +124,7 @@ private:
 
     void note_armed();
     void start_ticking();
+    void note_turn(steady_time now) noexcept;
     [[nodiscard]] steady_time time_of(tick_number tick) const noexcept {
         return begun_ + tick * tick_;
     }
@@ -137,7 +143,7 @@ private:
     steady_time begun_ = steady_now();
     std::atomic<steady_time> due_at_{
         steady_time::max()};  // of the next tick; never, while there is none
-    std::atomic<steady_time> away_at_{steady_time{}};
+    std::atomic<steady_time> away_at_{steady_time{}}, back_at_{steady_time{}};
     tick_number at_ = 1;  // what lies in the lists was filed for this tick or later ones
     std::array<list_link, ticks_ahead> wheel_;  // they hold also what was cleared since
     list_link due_;

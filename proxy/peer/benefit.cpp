@@ -105,7 +105,8 @@ void benefit::ended(asking_end how,
                     std::chrono::microseconds took,
                     const hit_value& gives,
                     std::uint64_t bytes,
-                    steady_time now) noexcept {
+                    steady_time now,
+                    bool has_answered) noexcept {
     const bool hit = how == asking_end::true_hit;
     const bool first = answers_.fetch_add(1, relaxed) == 0;
     ended_[static_cast<std::size_t>(how)].fetch_add(1, relaxed);
@@ -115,7 +116,7 @@ void benefit::ended(asking_end how,
     const auto gained_us = hit ? static_cast<double>(gives.time.count()) - took_us : -took_us;
     const auto worth_us = hit ? gained_us + static_cast<double>(gives.beside.count()) : gained_us;
     add(gained_us >= 0 ? saved_ms_ : lost_ms_, std::abs(gained_us) / 1000);
-    note_silence(how == asking_end::timed_out || how == asking_end::failed);
+    note_silence(!has_answered && (how == asking_end::timed_out || how == asking_end::failed));
     mean(true_rate_, hit ? 1 : 0, first);
     mean(worth_us_, worth_us, first);
     if (hit) {
@@ -152,14 +153,17 @@ void benefit::heard() noexcept {
     note_silence(false);
 }
 
-double benefit::cost() const noexcept {
+double benefit::cost(steady_time now) const noexcept {
     if (answers_.load(relaxed) == 0) {
         return untried_us;
     }
     const auto measured = round_trip_us_.load(relaxed);
     const auto round_trip = measured == 0 ? fruitless_us : std::max(measured, untried_us);
     const auto rate = std::max(true_rate_.load(relaxed), 0.001);
-    return round_trip / rate + (silent_.load(relaxed) ? silent_us : 0);
+    const std::chrono::nanoseconds last{last_asked_.load(relaxed)},
+        pause{retry_pause_.load(relaxed)};
+    const bool is_last = silent_.load(relaxed) && now.time_since_epoch() - last < pause;
+    return round_trip / rate + (is_last ? silent_us : 0);
 }
 
 benefit_figures benefit::figures() const noexcept {

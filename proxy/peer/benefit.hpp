@@ -84,15 +84,16 @@ public:
                std::chrono::microseconds took,
                const hit_value& gives,
                std::uint64_t bytes,
-               steady_time now) noexcept;
+               steady_time now,
+               bool has_answered = false) noexcept;  ///< too late to be of use
 
     /// It was silent to other questions too, and answers those again: as if it had answered one of these.
     void heard() noexcept;
 
     /// What to expect of asking it now, in microseconds: the round trip over the true-hit rate.
-    /// Lower is better; one that was never asked is tried early, and one that has just been silent last: whoever
-    /// waits for it may have the budget of nobody else.
-    [[nodiscard]] double cost() const noexcept;
+    /// Lower is better; one that was never asked is tried early, and one that has just been silent last, until it is
+    /// tried again: whoever waits for it has waited for nobody else.
+    [[nodiscard]] double cost(steady_time now) const noexcept;
 
     [[nodiscard]] benefit_figures figures() const noexcept;
     /// As new: another sibling has the slot.

@@ -18,9 +18,10 @@ bool catching_up::begin(steady_time away_at,
     }
     const bool was_stopped = away_at != now;
     not_before_.store(was_stopped ? now + between_two : now, std::memory_order_relaxed);
+    on_.store(false, std::memory_order_relaxed);  // of the last time, which may have been too long
     since_.store(away_at, std::memory_order_relaxed);
-    ends_at_.store(now + 2 * std::min(budget, most), std::memory_order_relaxed);
-    on_.store(true, std::memory_order_relaxed);
+    ends_at_.store(now + 2 * std::min(budget, most_), std::memory_order_relaxed);
+    on_.store(true, std::memory_order_release);
     return true;
 }
 

@@ -22,8 +22,10 @@ namespace reprise::proxy::peer {
 
 class catching_up {
 public:
-    /// No miss waits longer, whatever peering.budget is.
-    static constexpr std::chrono::milliseconds most{500};
+    /// `most`: no miss waits longer, whatever peering.budget is.
+    explicit catching_up(std::chrono::milliseconds most = std::chrono::milliseconds{500}) noexcept
+        : most_{most} {}
+    [[nodiscard]] std::chrono::milliseconds most() const noexcept { return most_; }
     static constexpr std::chrono::seconds between_two{5};
 
     /// This node was stopped at `away_at`, and runs again now; or it has just begun, and both are now. All threads say
@@ -33,7 +35,7 @@ public:
     void end();
 
     [[nodiscard]] bool is_on(steady_time now) const noexcept {
-        return on_.load(std::memory_order_relaxed) && now < ends_at();
+        return on_.load(std::memory_order_acquire) && now < ends_at();
     }
     /// What siblings said to questions from before then may be old.
     [[nodiscard]] steady_time since() const noexcept {
@@ -59,6 +61,7 @@ public:
     }
 
 private:
+    const std::chrono::milliseconds most_;
     std::atomic<bool> on_{false};
     std::atomic<steady_time> since_{steady_time{}}, begun_at_{steady_time{}},
         ends_at_{steady_time{}}, not_before_{steady_time{}};

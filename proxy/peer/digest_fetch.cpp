@@ -349,7 +349,6 @@ void digest_fetcher::follow(std::vector<followed> siblings) {
             all.give_slot_back(*sibling);
             return true;
         });
-        all.look_whether_caught_up();
     }
     all.left_out.clear();
     for (const auto& [name, is] : wanted) {
@@ -358,6 +357,8 @@ void digest_fetcher::follow(std::vector<followed> siblings) {
         }
     }
     follow_left_out(shared_);
+    const std::scoped_lock lock{all.guard};
+    all.look_whether_caught_up();  // without those that went
 }
 
 bool digest_fetcher::is_itself(const std::string& name) const {
@@ -386,9 +387,9 @@ void digest_fetcher::heard_of(std::string_view node) {
         for (const auto& [name, sibling] : shared_->siblings) {
             const auto& known_as = sibling->shown.digest.node;
             const bool is_meant = known_as == node || (known_as.empty() && !is_somebodys);
-            if (is_meant && sibling->is_away() && !sibling->of.squid &&
-                !sibling->is_being_told.exchange(true)) {
+            if (is_meant && sibling->is_away() && !sibling->of.squid && !sibling->is_being_told) {
                 awaited.push_back(sibling);
+                sibling->is_being_told = true;
             }
         }
     }
@@ -421,24 +422,26 @@ void digest_fetcher::came_back(steady_time away_at,
 }
 
 // News of what changed while this node was away lies in its sockets when it wakes, and is found in the first turns of the
-// loop. A question that is open behind these as it was before has no answer because nothing has changed.
+// loop; more is asked for then, and comes at once. A question that stays open has no answer because nothing has changed.
 awaitable<void> digest_fetcher::find_the_quiet(std::shared_ptr<shared> all) {
-    asio::steady_timer some_turns{all->context.io, std::chrono::milliseconds{10}};
-    error_code ignored;
-    co_await some_turns.async_wait(
-        asio::redirect_error(asio::use_awaitable_t<executor>{}, ignored));
-    if (all->stopped) {
-        co_return;
-    }
-    const auto since = all->context.catching->since();
-    const std::scoped_lock lock{all->guard};
-    for (const auto& [name, sibling] : all->siblings) {
-        const auto asks = sibling->digest.asks_since;
-        if (asks && *asks < since) {
-            sibling->quiet_at = since;
+    constexpr std::chrono::milliseconds between_looks{10}, is_quiet_after{20};
+    asio::steady_timer some_turns{all->context.io};
+    while (!all->stopped && all->context.catching->is_on(steady_now())) {
+        const auto looked = steady_now();
+        some_turns.expires_at(looked + between_looks);
+        error_code ignored;
+        co_await some_turns.async_wait(
+            asio::redirect_error(asio::use_awaitable_t<executor>{}, ignored));
+        const auto since = all->context.catching->since();
+        const std::scoped_lock lock{all->guard};
+        for (const auto& [name, sibling] : all->siblings) {
+            const auto asks = sibling->digest.asks_since;
+            if (asks && looked - *asks >= is_quiet_after) {
+                sibling->quiet_at = since;
+            }
         }
+        all->look_whether_caught_up();
     }
-    all->look_whether_caught_up();
 }
 
 std::size_t digest_fetcher::followed_count() const noexcept {

@@ -222,7 +222,7 @@ candidates sibling_table::reader::find(std::string_view url,
     (named & whom).for_each([&](unsigned slot) {
         auto& its = table_.benefits_[slot];
         its.named();
-        costs[slot] = its.cost();
+        costs[slot] = its.cost(now);
         out.slots[out.count++] = static_cast<std::uint8_t>(slot);
     });
     std::sort(out.slots.begin(),

@@ -25,9 +25,9 @@ TEST_SUITE("peer/benefit") {
     TEST_CASE("a new sibling is asked, and costs little until something is known") {
         benefit b;
         CHECK(asked_of(b, 100, start) == 100);
-        CHECK(b.cost() <= 1);
+        CHECK(b.cost(start) <= 1);
         b.ended(asking_end::true_hit, 5ms, {80ms}, 1000, start);
-        CHECK(b.cost() == doctest::Approx(5000));
+        CHECK(b.cost(start) == doctest::Approx(5000));
     }
 
     TEST_CASE(
@@ -118,16 +118,16 @@ TEST_SUITE("peer/benefit") {
         for (unsigned i = 0; i < 100; ++i) {
             b.ended(asking_end::true_hit, 2ms, {50ms}, 100, start);
         }
-        const auto before = b.cost();
+        const auto before = b.cost(start);
         for (unsigned i = 0; i < 50; ++i) {
             b.ended(asking_end::failed, 100ms, {50ms}, 0, start);
         }
         (void)b.may_ask(start);  // the one in 256
         CHECK(asked_of(b, 30, start + 1ms) == 0);
-        CHECK(b.cost() > 1e6 * before);
+        CHECK(b.cost(start) > 1e6 * before);
         b.heard();
         CHECK(asked_of(b, 30, start + 2ms) == 30);
-        CHECK(b.cost() < 1000 * before);
+        CHECK(b.cost(start) < 1000 * before);
     }
 
     TEST_CASE("one that gives nothing is not asked more often because its digest is had again") {
@@ -146,11 +146,15 @@ TEST_SUITE("peer/benefit") {
         for (unsigned i = 0; i < 50; ++i) {
             poor.ended(asking_end::false_hit, 40ms, {50ms}, 0, start);
         }
-        CHECK(quick.cost() < poor.cost());
+        CHECK(quick.cost(start) < poor.cost(start));
         quick.ended(asking_end::timed_out, 100ms, {50ms}, 0, start);
-        CHECK(quick.cost() > poor.cost());
+        CHECK(quick.cost(start) > poor.cost(start));
+        CHECK(quick.cost(start + 1s) < poor.cost(start + 1s));  // it is tried again
         quick.ended(asking_end::true_hit, 1ms, {50ms}, 100, start);
-        CHECK(quick.cost() < poor.cost());
+        CHECK(quick.cost(start) < poor.cost(start));
+        // What came too late to be of use was no silence.
+        quick.ended(asking_end::timed_out, 100ms, {50ms}, 0, start, true);
+        CHECK(quick.cost(start) < poor.cost(start));
     }
 
     TEST_CASE("one that gives again is asked again") {
@@ -175,8 +179,8 @@ TEST_SUITE("peer/benefit") {
             good.ended(asking_end::true_hit, 40ms, {50ms}, 100, start);
             bad.ended(asking_end::timed_out, 300ms, {50ms}, 0, start);
         }
-        CHECK(bad.cost() > good.cost());
-        CHECK(good.cost() > untried.cost());
+        CHECK(bad.cost(start) > good.cost(start));
+        CHECK(good.cost(start) > untried.cost(start));
     }
 
     TEST_CASE("false hits among many true ones cost nothing") {
@@ -280,7 +284,7 @@ TEST_SUITE("peer/benefit") {
         b.forget();
         CHECK(b.figures().asked() == 0);
         CHECK(b.figures().one_in == 1);
-        CHECK(b.cost() <= 1);
+        CHECK(b.cost(start) <= 1);
     }
 }
 

@@ -395,7 +395,7 @@ TEST_SUITE("peer/digest_fetch") {
         publication digests;
         digests.publish(digest_under(b.secret, 0, 500, 1), wall_now());
         signature_checker checker{b.secret};
-        catching_up catching;
+        catching_up catching{10min};
         auto by = b.context();
         by.catching = &catching;
         by.budget = 10min;
