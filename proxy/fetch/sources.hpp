@@ -63,8 +63,7 @@ public:
 private:
     [[nodiscard]] bool may_leave_to_peers() const;
     void find_peers();
-    void note_miss() const;
-    [[nodiscard]] bool is_behind() const;
+    [[nodiscard]] bool is_behind();
     [[nodiscard]] awaitable<void> wait_until(steady_time until, std::function<bool()> met);
     [[nodiscard]] awaitable<void> catch_up();
     [[nodiscard]] bool find_home();
@@ -99,7 +98,6 @@ private:
     cache::fetch& into_;
     bool validate_ = false;
     std::shared_ptr<const peer::peer_book> book_;  // null: no peer is asked
-    bool found_nobody_ = false;                    // among the siblings that may be asked
     std::optional<filter::key_hash> peer_key_;
     std::optional<peer::homes::home> home_;  // of the book; none: it is not asked, or no more
     std::vector<std::size_t> parents_;       // of the book, in the order to be tried

@@ -8,13 +8,13 @@
 #include "proxy/peer/signature.hpp"
 
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
 
 #include <algorithm>
 #include <cstddef>
+#include <exception>
 #include <utility>
 
 namespace reprise::proxy::peer {
@@ -22,6 +22,15 @@ namespace {
 
 // What is held grows too old while a sibling that can't be reached is left alone: so often it is looked at.
 constexpr std::chrono::seconds longest_unlooked{10};
+
+// What it throws ends the program, as what a loop throws does.
+void spawn(asio::io_context& io, awaitable<void> work) {
+    asio::co_spawn(io, std::move(work), [](std::exception_ptr thrown) {
+        if (thrown) {
+            std::rethrow_exception(thrown);
+        }
+    });
+}
 
 }  // namespace
 
@@ -314,12 +323,7 @@ void digest_fetcher::start(const std::shared_ptr<shared>& all,
         if (seen && !sibling->seen) {
             continue;
         }
-        auto work = run(all, sibling, seen);
-        asio::co_spawn(all->context.io, std::move(work), [](std::exception_ptr thrown) {
-            if (thrown) {
-                std::rethrow_exception(thrown);
-            }
-        });
+        spawn(all->context.io, run(all, sibling, seen));
     }
 }
 
@@ -418,7 +422,7 @@ void digest_fetcher::came_back(steady_time away_at,
         const std::scoped_lock lock{shared_->guard};
         shared_->look_whether_caught_up();
     }
-    asio::co_spawn(shared_->context.io, find_the_quiet(shared_), asio::detached);
+    spawn(shared_->context.io, find_the_quiet(shared_));
 }
 
 // News of what changed while this node was away lies in its sockets when it wakes, and is found in the first turns of the

@@ -14,7 +14,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 namespace reprise::proxy::peer::test::of_digest_fetch {
@@ -412,7 +411,6 @@ TEST_SUITE("peer/digest_fetch") {
             return one;
         };
         CHECK_FALSE(catching.is_on(steady_now()));
-        b.aside.post([&] { std::this_thread::sleep_for(100ms); });  // so that it is seen
         fetcher.follow({at("gone", nobody.port), at("b", sibling.port)});
         net::wakeup heard{b.timer};
         REQUIRE(catching.enter(heard.handle(), catching.begun_at()));
@@ -435,6 +433,44 @@ TEST_SUITE("peer/digest_fetch") {
         fetcher.came_back(later, later, 10min);
         CHECK(catching.begun_at() == later);
         CHECK_FALSE(catching.is_on(later));
+        fetcher.stop();
+    }
+
+    TEST_CASE("behind a stop whoever has nothing new to say is not waited for") {
+        bench b;
+        publication digests;
+        digests.publish(digest_under(b.secret, 0, 500, 1), wall_now());
+        signature_checker checker{b.secret};
+        catching_up catching{10min};
+        auto by = b.context();
+        by.catching = &catching;
+        by.budget = 10min;
+        by.news = 200ms;
+        digest_fetcher fetcher{by};
+        sibling_server sibling{b, [&](const auto& head) {
+                                   if (head.target.find("since=") != head.target.npos) {
+                                       return std::string{sibling_server::says_nothing};
+                                   }
+                                   auto whole = as_reprise(head, digests, &checker);
+                                   whole.insert(whole.find("\r\n") + 2, "Reprise-News: 30\r\n");
+                                   return whole;
+                               }};
+        followed one;
+        one.name = "b";
+        one.host = "127.0.0.1";
+        one.port = sibling.port;
+        fetcher.follow({one});
+        b.run_until([&] { return sibling.requests == 2; });  // the second is open
+        REQUIRE_FALSE(catching.is_on(steady_now()));
+        const auto stopped = steady_now(), back = stopped + 1min;
+        net::wakeup heard{b.timer};
+        fetcher.came_back(stopped, back, 10min);
+        REQUIRE(catching.enter(heard.handle(), back));
+        bool is_over = false;
+        b.run_until([&] { return is_over = is_over || heard.take(); });
+        CHECK(is_over);
+        catching.leave();
+        CHECK(sibling.requests == 2);
         fetcher.stop();
     }
 

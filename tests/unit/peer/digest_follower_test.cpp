@@ -54,6 +54,16 @@ digest_follower holding() {
     return made;
 }
 
+/// It fails so many times, each when it is asked for. When it is asked for again.
+steady_time failing(digest_follower& f, follow_trouble why, int times) {
+    auto now = start + 10s;
+    for (int i = 0; i < times; ++i) {
+        f.failed(why, "", now);
+        now = f.next();
+    }
+    return now;
+}
+
 }  // namespace
 
 TEST_SUITE("peer/digest_follower") {
@@ -301,11 +311,7 @@ TEST_SUITE("peer/digest_follower") {
     TEST_CASE(
         "one that was away and is heard is asked soon, and more and more seldom in each wait") {
         auto f = holding();
-        auto now = start + 10s;
-        for (int i = 0; i < 4; ++i) {
-            f.failed(follow_trouble::unreachable, "", now);
-            now = f.next();
-        }
+        auto now = failing(f, follow_trouble::unreachable, 4);
         f.failed(follow_trouble::unreachable, "", now);
         const auto failed_at = now;
         const auto planned = f.next();
@@ -357,11 +363,7 @@ TEST_SUITE("peer/digest_follower") {
     TEST_CASE(
         "one that is there again and still loads is not left alone for as long as it was away") {
         auto f = holding();
-        auto now = start + 10s;
-        for (int i = 0; i < 6; ++i) {
-            f.failed(follow_trouble::timed_out, "", now);
-            now = f.next();
-        }
+        auto now = failing(f, follow_trouble::timed_out, 6);
         const auto not_ready = [&] {
             f.answered(
                 {.status = 503, .etag = {}, .node = {}, .fresh_for = {}, .body = {}}, "a", now);
@@ -375,11 +377,7 @@ TEST_SUITE("peer/digest_follower") {
 
         // Asking us, it is found to be ready when it has loaded for as long again.
         auto g = holding();
-        now = start + 10s;
-        for (int i = 0; i < 6; ++i) {
-            g.failed(follow_trouble::unreachable, "", now);
-            now = g.next();
-        }
+        now = failing(g, follow_trouble::unreachable, 6);
         const auto there = now, ready = there + 20s;
         while (g.figures().trouble != follow_trouble::none && now < there + 2min) {
             g.heard(now);
