@@ -210,6 +210,10 @@ constexpr metric peer_rows[] = {
           "peering.icp_bytes",
           "Their bytes, IP and UDP included.",
           [](in from) { return from.counts.icp_bytes; }),
+    plain("reprise_peering_asked_beside_total",
+          "peering.asked_beside",
+          "Questions that went to a sibling while another that was asked before it said nothing.",
+          [](in from) { return from.counts.siblings_asked_beside; }),
     plain("reprise_peering_caught_up_first_total",
           "peering.caught_up_first",
           "Fetches that waited, peering.budget at most, for what siblings hold to be known: just "

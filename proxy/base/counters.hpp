@@ -112,15 +112,17 @@ struct basic_counters {
     Cell peering_misses{};     ///< that siblings might have answered
     Cell icp_messages{};       ///< that ICP would have sent for these (peer/icp_cost.hpp)
     Cell icp_bytes{};
-    Cell caught_up_first{};  ///< fetches that waited for siblings' word (peer/catching_up.hpp)
-    Cell handed_to_homes{};  ///< requests for what belongs to a sibling (peering.homes)
-    Cell asked_by_sites{};   ///< requests of other sites for what siblings hold
-    Cell sites_answered{};   ///< of those, answered by one of them
-    Cell homes_failed{};     ///< of those, asked elsewhere after all
-    Cell origin_surplus{};   ///< connections with bytes behind an answer
-    Cell origin_failed{};    ///< connection attempts without success, names' failures included
-    Cell origin_open{};      ///< now, idle ones included
-    Cell dns_queries{};      ///< sent; what the cache or the hosts file answered is in dns_cached
+    Cell
+        siblings_asked_beside{};  ///< questions beside one that was silent (fetch/sibling_query.hpp)
+    Cell caught_up_first{};       ///< fetches that waited for siblings' word (peer/catching_up.hpp)
+    Cell handed_to_homes{};       ///< requests for what belongs to a sibling (peering.homes)
+    Cell asked_by_sites{};        ///< requests of other sites for what siblings hold
+    Cell sites_answered{};        ///< of those, answered by one of them
+    Cell homes_failed{};          ///< of those, asked elsewhere after all
+    Cell origin_surplus{};        ///< connections with bytes behind an answer
+    Cell origin_failed{};         ///< connection attempts without success, names' failures included
+    Cell origin_open{};           ///< now, idle ones included
+    Cell dns_queries{};  ///< sent; what the cache or the hosts file answered is in dns_cached
     Cell dns_cached{};
     Cell dns_failures{};
 

@@ -68,17 +68,14 @@ void sources::ask_siblings() {
     const auto wire_to = [&](next_hop to) {
         return *wire_of(o, to, false, w_.common.pseudonym, here_.came.requested);
     };
-    sibling_query::question question{.book = book_,
-                                     .whom = whom,
-                                     .wire = wire_to(next_hop::sibling),
-                                     .site_wire = asks_site ? wire_to(next_hop::site)
-                                                            : std::string{},
-                                     .key = o.key,
-                                     .url = o.url,
-                                     .charged_to = o.charged_to,
-                                     .settings = o.now_settings,
-                                     .rules = &o.freshness(),
-                                     .asked = o.asked};
+    sibling_question question{.wire = wire_to(next_hop::sibling),
+                              .site_wire = asks_site ? wire_to(next_hop::site) : std::string{},
+                              .key = o.key,
+                              .url = o.url,
+                              .charged_to = o.charged_to,
+                              .settings = o.now_settings,
+                              .rules = &o.freshness(),
+                              .asked = o.asked};
     // An answer ends the reading of a slower source.
     auto told = [signal = at_.ready.handle(), reader = at_.control](const sibling_query& one) {
         signal.notify();
@@ -86,7 +83,8 @@ void sources::ask_siblings() {
             reader->interrupt();
         }
     };
-    at_.rivals = std::make_shared<sibling_query>(w_, std::move(question), std::move(told));
+    at_.rivals = std::make_shared<sibling_query>(
+        w_, book_, whom, std::move(question), std::move(told));
     at_.rivals->begin();
 }
 

@@ -166,6 +166,14 @@ double benefit::cost(steady_time now) const noexcept {
     return round_trip / rate + (is_last ? silent_us : 0);
 }
 
+std::chrono::microseconds benefit::patience(std::chrono::microseconds budget) const noexcept {
+    constexpr std::chrono::microseconds least{10'000};
+    const auto most = budget / 2;
+    const auto usual = static_cast<std::int64_t>(round_trip_us_.load(relaxed));
+    return usual == 0 ? most
+                      : std::min(most, std::max(least, std::chrono::microseconds{4 * usual}));
+}
+
 benefit_figures benefit::figures() const noexcept {
     benefit_figures out;
     out.offered = offered_.load(relaxed);

@@ -95,6 +95,11 @@ public:
     /// tried again: whoever waits for it has waited for nobody else.
     [[nodiscard]] double cost(steady_time now) const noexcept;
 
+    /// How long it may be silent before another is asked beside it: four times what it takes in the mean, at least
+    /// 10 ms, and at most half of `budget`; that half where nothing is known of it.
+    [[nodiscard]] std::chrono::microseconds patience(
+        std::chrono::microseconds budget) const noexcept;
+
     [[nodiscard]] benefit_figures figures() const noexcept;
     /// As new: another sibling has the slot.
     void forget() noexcept;

@@ -5,7 +5,7 @@
 // waits for that, `peering.budget` at most, before an origin is asked for it.
 //
 // It is over when each sibling that can be had has been heard since (digest_fetch), or two budgets after it began. Behind a
-// stop it begins again only some seconds later: a node that is stopped all the time has other troubles.
+// stop it begins again only two seconds later: a node that is stopped all the time has other troubles.
 //
 // Threads   any. Cost: is_on() is two loads, and that is all there is to it nearly always.
 
@@ -26,7 +26,7 @@ public:
     explicit catching_up(std::chrono::milliseconds most = std::chrono::milliseconds{500}) noexcept
         : most_{most} {}
     [[nodiscard]] std::chrono::milliseconds most() const noexcept { return most_; }
-    static constexpr std::chrono::seconds between_two{5};
+    static constexpr std::chrono::seconds between_two{2};
 
     /// This node was stopped at `away_at`, and runs again now; or it has just begun, and both are now. All threads say
     /// so that come to know of it, and the first begins it. True: it has begun.

@@ -426,9 +426,11 @@ void digest_fetcher::came_back(steady_time away_at,
 }
 
 // News of what changed while this node was away lies in its sockets when it wakes, and is found in the first turns of the
-// loop; more is asked for then, and comes at once. A question that stays open has no answer because nothing has changed.
+// loop; more is asked for then, and comes at once, but over a link, and from a sibling that has as much to do as this node now. A
+// question that stays open for longer has no answer because nothing has changed.
 awaitable<void> digest_fetcher::find_the_quiet(std::shared_ptr<shared> all) {
-    constexpr std::chrono::milliseconds between_looks{10}, is_quiet_after{20};
+    constexpr std::chrono::milliseconds between_looks{10}, old_is_quiet_after{20},
+        new_is_quiet_after{60};
     asio::steady_timer some_turns{all->context.io};
     while (!all->stopped && all->context.catching->is_on(steady_now())) {
         const auto looked = steady_now();
@@ -437,10 +439,16 @@ awaitable<void> digest_fetcher::find_the_quiet(std::shared_ptr<shared> all) {
         co_await some_turns.async_wait(
             asio::redirect_error(asio::use_awaitable_t<executor>{}, ignored));
         const auto since = all->context.catching->since();
+        const auto begun = all->context.catching->begun_at();
         const std::scoped_lock lock{all->guard};
         for (const auto& [name, sibling] : all->siblings) {
             const auto asks = sibling->digest.asks_since;
-            if (asks && looked - *asks >= is_quiet_after) {
+            if (!asks) {
+                continue;
+            }
+            const bool is_old = *asks < begun;
+            if (looked - std::max(*asks, begun) >=
+                (is_old ? old_is_quiet_after : new_is_quiet_after)) {
                 sibling->quiet_at = since;
             }
         }

@@ -28,6 +28,7 @@
 #include "proxy/net/password_checks.hpp"
 #include "proxy/net/refusals.hpp"
 #include "proxy/net/resolver.hpp"
+#include "proxy/peer/hedges.hpp"
 #include "proxy/peer/peering.hpp"
 #include "proxy/peer/pulse.hpp"
 #include "proxy/thread/client_connection.hpp"
@@ -137,6 +138,7 @@ struct worker_peers {
 
     peer::sibling_table::reader siblings;
     peer::seen_elsewhere::reader seen;
+    peer::hedges hedges;
     peer::peering::book_ptr book = std::make_shared<peer::peer_book>();  ///< never null
     std::array<peer::pulse, peer::most_slots> pulses;                    ///< of siblings, by slots
 };

@@ -2,6 +2,7 @@
 // its siblings have stored since: it hears them first.
 
 #include "tests/scenario/fleet.hpp"
+#include "tests/support/wide_link.hpp"
 
 #include <chrono>
 #include <deque>
@@ -9,41 +10,55 @@
 
 using namespace reprise::tests;
 
+namespace {
+
+/// The second of two nodes is stopped while its clients ask for what the first stores meanwhile. Each reaches the other by a
+/// link so long (`delay` each way) that news takes its time.
+void stop_and_wake(std::chrono::milliseconds delay) {
+    auto settings = seldom_settings();
+    settings["peering"]["budget"] = "500ms";  // as long as is waited at most
+    fleet f{2, settings};
+    f.serve_everything();
+    wide_link to_first{{.to = f[0].port(), .delay = delay}};
+    wide_link to_second{{.to = f[1].port(), .delay = delay}};
+    f.tell(0, json::array({seldom_peer("n1", to_second.port())}));
+    f.tell(1, json::array({seldom_peer("n0", to_first.port())}));
+    REQUIRE(f.is_by_news(1, "n0"));
+    constexpr int objects = 30;
+    const auto path = [](int i) { return "/new/" + std::to_string(i); };
+    std::deque<client> clients;
+    for (int i = 0; i < objects; ++i) {
+        clients.emplace_back(f[1].port());
+        CHECK(clients.back()
+                  .ask("GET " + f.origin.url("/known") + " HTTP/1.1\r\nHost: x\r\n\r\n")
+                  .status == 200);
+    }
+
+    f[1].signal(SIGSTOP);
+    for (int i = 0; i < objects; ++i) {
+        CHECK(f[0].get(f.origin.url(path(i))).status == 200);
+        clients[static_cast<std::size_t>(i)].send("GET " + f.origin.url(path(i)) +
+                                                  " HTTP/1.1\r\nHost: x\r\n\r\n");
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds{600});  // away, and a tick
+    f[1].signal(SIGCONT);
+    std::size_t fetched_again = 0;
+    for (int i = 0; i < objects; ++i) {
+        CHECK(clients[static_cast<std::size_t>(i)].read().body == "body of " + path(i));
+        fetched_again += f.origin.count(path(i)) - 1;
+    }
+    // All of them, if the origin is asked at once; none, if nothing else runs.
+    CHECK(fetched_again < objects / 2);
+    CHECK(figure(f[1].stats(), "/peering/caught_up_first") > 0);
+}
+
+}  // namespace
+
 TEST_SUITE("scenario/catching_up") {
     TEST_CASE("what siblings stored while a node was stopped is asked of them and of no origin") {
-        auto settings = seldom_settings();
-        settings["peering"]["budget"] = "500ms";  // as long as is waited at most
-        fleet f{2, settings};
-        f.serve_everything();
-        f.tell(0, json::array({seldom_peer("n1", f[1].port())}));
-        f.tell(1, json::array({seldom_peer("n0", f[0].port())}));
-        REQUIRE(f.is_by_news(1, "n0"));
-        constexpr int objects = 30;
-        const auto path = [](int i) { return "/new/" + std::to_string(i); };
-        std::deque<client> clients;
-        for (int i = 0; i < objects; ++i) {
-            clients.emplace_back(f[1].port());
-            CHECK(clients.back()
-                      .ask("GET " + f.origin.url("/known") + " HTTP/1.1\r\nHost: x\r\n\r\n")
-                      .status == 200);
-        }
-
-        f[1].signal(SIGSTOP);
-        for (int i = 0; i < objects; ++i) {
-            CHECK(f[0].get(f.origin.url(path(i))).status == 200);
-            clients[static_cast<std::size_t>(i)].send("GET " + f.origin.url(path(i)) +
-                                                      " HTTP/1.1\r\nHost: x\r\n\r\n");
-        }
-        std::this_thread::sleep_for(std::chrono::milliseconds{600});  // away, and a tick
-        f[1].signal(SIGCONT);
-        std::size_t fetched_again = 0;
-        for (int i = 0; i < objects; ++i) {
-            CHECK(clients[static_cast<std::size_t>(i)].read().body == "body of " + path(i));
-            fetched_again += f.origin.count(path(i)) - 1;
-        }
-        CHECK(fetched_again <
-              objects /
-                  2);  // all of them, if the origin is asked at once; none, if nothing else runs
-        CHECK(figure(f[1].stats(), "/peering/caught_up_first") > 0);
+        stop_and_wake(std::chrono::milliseconds{0});
+    }
+    TEST_CASE("also where their word takes some tens of milliseconds") {
+        stop_and_wake(std::chrono::milliseconds{20});
     }
 }

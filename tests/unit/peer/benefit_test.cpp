@@ -30,6 +30,23 @@ TEST_SUITE("peer/benefit") {
         CHECK(b.cost(start) == doctest::Approx(5000));
     }
 
+    TEST_CASE("it may be silent for some of its round trips, and never for more than half of the "
+              "budget") {
+        benefit b;
+        CHECK(b.patience(100ms) == 50ms);
+        b.ended(asking_end::false_hit, 3ms, {80ms}, 70, start);
+        CHECK(b.patience(100ms) == 50ms);
+        b.ended(asking_end::true_hit, 1ms, {80ms}, 1000, start);
+        CHECK(b.patience(100ms) == 10ms);
+        CHECK(b.patience(10ms) == 5ms);
+        b.forget();
+        b.ended(asking_end::true_hit, 10ms, {80ms}, 1000, start);
+        CHECK(b.patience(100ms) == 40ms);
+        CHECK(b.patience(60ms) == 30ms);
+        b.forget();
+        CHECK(b.patience(100ms) == 50ms);
+    }
+
     TEST_CASE(
         "true hits save what the origin would have taken longer, others lose what they took") {
         benefit b;

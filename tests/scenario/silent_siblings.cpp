@@ -1,0 +1,176 @@
+// A sibling that says nothing: who is asked beside it, and what becomes of whoever loses.
+
+#include "tests/scenario/liar.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <deque>
+
+TEST_SUITE("scenario/silent_siblings") {
+
+    using namespace reprise::tests;
+
+    namespace {
+
+    /// A node that believes of several what the first has stored, and asks them in this order: nothing is known
+    /// of any. It waits for each for half of `budget`.
+    struct asked_in_turn {
+        fleet f;
+        std::deque<liar> siblings;
+
+        explicit asked_in_turn(const char* budget) : f{2, settings(budget)} {
+            f.serve_everything();
+        }
+
+        static json settings(const char* budget) {
+            auto made = node_settings();
+            made["peering"]["budget"] = budget;
+            return made;
+        }
+        void add(origin_handler asked) { siblings.emplace_back(f, 0, std::move(asked)); }
+        void store_and_meet() {
+            CHECK(f[0].get(url()).status == 200);
+            auto peers = json::array();
+            for (auto& one : siblings) {
+                peers.push_back(peer_at(name(peers.size()), one.as.port()));
+                peers.back()["timeout"] = "1m";
+            }
+            f.tell(1, peers);
+            for (std::size_t i = 0; i < siblings.size(); ++i) {
+                REQUIRE(f.holds(1, name(i), 1));
+            }
+        }
+        [[nodiscard]] static std::string name(std::size_t i) { return "s" + std::to_string(i); }
+        [[nodiscard]] std::string url() const { return f.origin.url("/a"); }
+        [[nodiscard]] auto asked(std::size_t i, const char* end) {
+            return f.asked(1, name(i), end);
+        }
+        /// So many were asked of it for the object.
+        [[nodiscard]] std::size_t questions(std::size_t i) {
+            const auto all = siblings[i].as.requests();
+            return static_cast<std::size_t>(std::count_if(
+                all.begin(), all.end(), [this](const auto& one) { return one.target == url(); }));
+        }
+        [[nodiscard]] bool is_asked(std::size_t i) {
+            return eventually([&] { return questions(i) == 1; });
+        }
+    };
+
+    std::string object(const char* body) {
+        return ok("Age: 1\r\nCache-Control: max-age=600\r\n", body);
+    }
+
+    void say_nothing(origin_request&, origin_connection& c) {
+        (void)c.is_closed_by_proxy();
+    }
+
+    }  // namespace
+
+    TEST_CASE("whoever comes next is asked beside it, and no origin") {
+        asked_in_turn s{"1s"};
+        std::atomic<bool> left{false};
+        s.add([&](auto&, auto& c) { left = c.is_closed_by_proxy(); });
+        s.add([](auto&, auto& c) { c.send(object("of the second")); });
+        s.store_and_meet();
+        CHECK(s.f[1].get(s.url()).body == "of the second");
+        CHECK(s.f.origin.count("/a") == 1);
+        CHECK(eventually([&] { return left.load(); }));
+        CHECK(s.asked(0, "late") == 1);
+        CHECK(s.asked(1, "true-hit") == 1);
+    }
+
+    TEST_CASE("two that are silent leave time for a third") {
+        asked_in_turn s{"2s"};
+        const auto is_a = [](const origin_request& request) {
+            return request.target.ends_with("/a");
+        };
+        s.add([&](auto& request, auto& c) {
+            c.send(is_a(request) ? object("of the first") : answer("504 Not Here", "", "no"));
+        });
+        s.add([&](auto& request, auto& c) {
+            if (is_a(request)) {
+                say_nothing(request, c);
+            }
+            c.send(object("of the second"));
+        });
+        s.add(say_nothing);
+        CHECK(s.f[0].get(s.f.origin.url("/b")).status == 200);
+        s.store_and_meet();
+        // The third was never asked and comes first then; the second is known to be quick, and waited for for a moment.
+        CHECK(s.f[1].get(s.f.origin.url("/b")).body == "of the second");
+        CHECK(s.f[1].get(s.url()).body == "of the first");
+        CHECK(s.f.origin.count("/a") == 1);
+        CHECK(s.questions(1) == 1);
+        CHECK(s.questions(2) == 1);
+    }
+
+    TEST_CASE(
+        "it may answer yet, and whoever was asked beside it is left, and not held to anything") {
+        asked_in_turn s{"1s"};
+        std::atomic<bool> left{false};
+        s.add([&](auto&, auto& c) {
+            (void)s.is_asked(1);
+            c.send(object("of the first"));
+        });
+        s.add([&](auto&, auto& c) { left = c.is_closed_by_proxy(); });
+        s.store_and_meet();
+        CHECK(s.f[1].get(s.url()).body == "of the first");
+        CHECK(s.f.origin.count("/a") == 1);
+        CHECK(eventually([&] { return left.load(); }));
+        CHECK(s.asked(0, "true-hit") == 1);
+        for (const auto* end : {"true-hit", "false-hit", "late", "failed"}) {
+            CAPTURE(std::string{end});
+            CHECK(s.asked(1, end) == 0);
+        }
+    }
+
+    TEST_CASE("it is waited for though whoever was asked beside it has nothing") {
+        asked_in_turn s{"1s"};
+        s.add([&](auto&, auto& c) {
+            (void)eventually([&] { return s.asked(1, "false-hit") == 1; });
+            c.send(object("of the first"));
+        });
+        s.add([](auto&, auto& c) { c.send(answer("504 Not Here", "", "no")); });
+        s.store_and_meet();
+        CHECK(s.f[1].get(s.url()).body == "of the first");
+        CHECK(s.f.origin.count("/a") == 1);
+        CHECK(s.asked(0, "true-hit") == 1);
+    }
+
+    TEST_CASE("one that has said that it is at work is waited for alone") {
+        asked_in_turn s{"2s"};
+        s.add([](auto&, auto& c) {
+            c.send("HTTP/1.1 102 Processing\r\n\r\n");
+            c.pause(std::chrono::milliseconds{1300});
+            c.send(object("of the first"));
+        });
+        s.add([](auto&, auto& c) { c.send(object("of the second")); });
+        s.store_and_meet();
+        CHECK(s.f[1].get(s.url()).body == "of the first");
+        CHECK(s.questions(1) == 0);
+    }
+
+    TEST_CASE("clients who leave end all that was asked, and it is nobody's fault") {
+        asked_in_turn s{"1s"};
+        std::array<std::atomic<bool>, 2> left{};
+        for (auto& one : left) {
+            s.add([&one](auto&, auto& c) { one = c.is_closed_by_proxy(); });
+        }
+        s.store_and_meet();
+        {
+            client leaving{s.f[1].port()};
+            leaving.send(absolute_request("GET", s.url()));
+            REQUIRE(s.is_asked(0));
+            REQUIRE(s.is_asked(1));
+        }
+        for (std::size_t i = 0; i < left.size(); ++i) {
+            CAPTURE(i);
+            CHECK(eventually([&] { return left[i].load(); }));
+            for (const auto* end : {"true-hit", "false-hit", "late", "failed"}) {
+                CAPTURE(std::string{end});
+                CHECK(s.asked(i, end) == 0);
+            }
+        }
+    }
+}
