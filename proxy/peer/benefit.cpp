@@ -116,7 +116,7 @@ void benefit::ended(asking_end how,
     const auto gained_us = hit ? static_cast<double>(gives.time.count()) - took_us : -took_us;
     const auto worth_us = hit ? gained_us + static_cast<double>(gives.beside.count()) : gained_us;
     add(gained_us >= 0 ? saved_ms_ : lost_ms_, std::abs(gained_us) / 1000);
-    note_silence(!has_answered && (how == asking_end::timed_out || how == asking_end::failed));
+    note_silence(!has_answered && (how == asking_end::timed_out || how == asking_end::failed), now);
     mean(true_rate_, hit ? 1 : 0, first);
     mean(worth_us_, worth_us, first);
     if (hit) {
@@ -135,11 +135,12 @@ void benefit::ended(asking_end how,
     }
 }
 
-void benefit::note_silence(bool silent) noexcept {
+void benefit::note_silence(bool silent, steady_time now) noexcept {
     if (silent == silent_.exchange(silent, relaxed)) {
         return;
     }
     if (silent) {
+        silent_since_.store(now.time_since_epoch().count(), relaxed);
         distance_before_.store(distance_.load(relaxed), relaxed);
     } else {
         distance_.store(std::min(distance_before_.load(relaxed), distance_.load(relaxed)), relaxed);
@@ -149,8 +150,10 @@ void benefit::note_silence(bool silent) noexcept {
     retry_pause_.store(pause.count(), relaxed);
 }
 
-void benefit::heard() noexcept {
-    note_silence(false);
+void benefit::heard(steady_time before) noexcept {
+    if (silent_.load(relaxed) && before.time_since_epoch().count() <= silent_since_.load(relaxed)) {
+        note_silence(false, before);
+    }
 }
 
 double benefit::cost(steady_time now) const noexcept {

@@ -87,8 +87,10 @@ public:
                steady_time now,
                bool has_answered = false) noexcept;  ///< too late to be of use
 
-    /// It was silent to other questions too, and answers those again: as if it had answered one of these.
-    void heard() noexcept;
+    /// It has answered a question of another kind, for the first time since `before`. Where it was silent to these as well,
+    /// all of it was away and is back: as if it had answered one of these. Where it answered the others all the while, it
+    /// is these that it can't answer, and nothing changes.
+    void heard(steady_time before) noexcept;
 
     /// What to expect of asking it now, in microseconds: the round trip over the true-hit rate.
     /// Lower is better; one that was never asked is tried early, and one that has just been silent last, until it is
@@ -109,7 +111,7 @@ public:
     static constexpr unsigned longest_distance = 8;        ///< one in 2^8
 
 private:
-    void note_silence(bool silent) noexcept;
+    void note_silence(bool silent, steady_time now) noexcept;
 
     std::atomic<std::uint64_t> offered_{0}, named_{0}, bytes_{0}, lost_bytes_{0}, held_back_{0},
         chances_{0};
@@ -120,6 +122,7 @@ private:
     std::atomic<unsigned> distance_{0};
     std::atomic<unsigned> distance_before_{0};  // it fell silent
     std::atomic<bool> silent_{false};
+    std::atomic<std::int64_t> silent_since_{0};  // steady, nanoseconds
     std::atomic<std::int64_t> retry_pause_{std::chrono::nanoseconds{retry_after}.count()};
     std::atomic<std::int64_t> last_asked_{0};  // steady, nanoseconds
 };

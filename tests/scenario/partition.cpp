@@ -5,6 +5,7 @@
 #include "tests/support/wide_link.hpp"
 
 #include <chrono>
+#include <deque>
 #include <memory>
 #include <string>
 #include <thread>
@@ -21,9 +22,9 @@ TEST_SUITE("scenario/partition") {
         fleet f{0};
         std::unique_ptr<wide_link> way;
 
-        apart() {
-            f.add(seldom_settings());
-            f.add(seldom_settings());
+        explicit apart(const json& settings = seldom_settings()) {
+            f.add(settings);
+            f.add(settings);
             f.serve_everything();
             way = std::make_unique<wide_link>(link_options{.to = f[0].port()});
             f.tell(1, json::array({seldom_peer("n0", way->port())}));
@@ -118,6 +119,42 @@ TEST_SUITE("scenario/partition") {
         at.store("/d");
         CHECK(f[1].get(at.url("/d")).body == "body of /d");
         CHECK(f.origin.count("/d") == 1);
+    }
+
+    TEST_CASE(
+        "one that could not be reached for a while is asked as before as soon as it is heard") {
+        auto settings = seldom_settings();
+        settings["peering"].erase("hit_worth");  // so that silence costs it what it costs by default
+        apart at{settings};
+        auto& f = at.f;
+        constexpr int objects = 40;
+        const auto path = [](const char* of, int i) { return of + std::to_string(i); };
+        for (int i = 0; i < objects; ++i) {
+            CHECK(f[0].get(at.url(path("/a", i))).status == 200);
+            CHECK(f[0].get(at.url(path("/b", i))).status == 200);
+        }
+        REQUIRE(eventually([&] { return f.claims(1, at.url(path("/b", objects - 1))); }));
+        CHECK(f[1].get(at.url("/a0")).status == 200);
+        at.way->cut();
+        std::deque<client> clients;
+        for (int i = 1; i < objects; ++i) {
+            clients.emplace_back(f[1].port());
+            clients.back().send(absolute_request("GET", at.url(path("/a", i))));
+        }
+        for (auto& one : clients) {
+            CHECK(one.read().status == 200);  // of the origin
+        }
+        CHECK(eventually([&] { return f.asked(1, "n0", "late") == objects - 1; }));
+        // It is asked at one chance in many now: at this one, and at none that comes soon.
+        CHECK(f[1].get(at.url("/b0")).status == 200);
+        CHECK(eventually([&] { return f.asked(1, "n0", "late") == objects; }));
+        CHECK(f[1].get(at.url("/b1")).status == 200);
+        at.way->mend();
+        at.store("/news");
+        for (int i = 2; i < objects; ++i) {
+            CHECK(f[1].get(at.url(path("/b", i))).status == 200);
+            CHECK(f.origin.count(path("/b", i)) == 1);
+        }
     }
 
     TEST_CASE("a sibling that is cut off in the middle of a body is replaced behind it") {

@@ -142,7 +142,9 @@ TEST_SUITE("peer/benefit") {
         (void)b.may_ask(start);  // the one in 256
         CHECK(asked_of(b, 30, start + 1ms) == 0);
         CHECK(b.cost(start) > 1e6 * before);
-        b.heard();
+        b.heard(start + 1ms);  // others it answered all the while
+        CHECK(asked_of(b, 30, start + 2ms) == 0);
+        b.heard(start - 1s);
         CHECK(asked_of(b, 30, start + 2ms) == 30);
         CHECK(b.cost(start) < 1000 * before);
     }
@@ -153,7 +155,7 @@ TEST_SUITE("peer/benefit") {
             b.ended(asking_end::false_hit, 100ms, {50ms}, 0, start);
         }
         (void)b.may_ask(start);
-        b.heard();
+        b.heard(start - 1s);
         CHECK(asked_of(b, 30, start + 2ms) == 0);
     }
 
