@@ -15,13 +15,16 @@
 // timetable is played by as many nodes that do not know each other first, on the same machine: what a
 // miss takes is to be read beside that.
 //
+// Beside trouble some fetches are nobody's to spare: a node that is cut off has only what it has. So many are said
+// (out_of_reach.hpp).
+//
 // Ends by a table, and by status 1 if a promise was broken that does not hang on the machine's pace.
 
+#include "tests/soak/new_urls_plan.hpp"
+#include "tests/soak/out_of_reach.hpp"
 #include "tests/soak/paced_clients.hpp"
+#include "tests/soak/troubled_fleet.hpp"
 #include "tests/support/fake_origin.hpp"
-#include "tests/support/proxy_process.hpp"
-#include "tests/support/stepped_clock.hpp"
-#include "tests/support/wide_link.hpp"
 #include "tools/sized_body.hpp"
 
 #include <CLI/CLI.hpp>
@@ -45,46 +48,12 @@
 namespace {
 
 using namespace reprise::tests;
-using steady_clock = std::chrono::steady_clock;
-using std::chrono::milliseconds;
+using namespace reprise::tests::new_urls;
 
-struct plan {
-    unsigned nodes = 8;
-    std::uint32_t urls = 10'000;
-    double within = 5;  // seconds between a URL's first request and its last
-    double rate = 800;  // requests a second, through all nodes
-    bool homes = false;
-    bool alone_too = true;
-    std::string admission = "always";
-    std::string trouble = "none";
-    unsigned origin_delay = 50;  // ms, of a head; half to one and a half of it
-    unsigned body_takes = 50;    // ms, from the head to the end of a body; none to twice of it
-    unsigned pause = 0;          // ms, in the middle of one body of sixteen
-    unsigned news = 200;         // ms, peering.news
-    unsigned link_delay = 0;     // ms, each way between two nodes
-    std::uint64_t seed = 1;
-};
-
-/// What the origin does with a URL. All of it follows from its number.
-struct url_facts {
-    url_facts(const plan& of, std::uint32_t number) {
-        std::mt19937_64 random{of.seed << 32 | number};
-        // Mostly some KiB, one in sixteen some hundred.
-        size = random() % 16 == 0 ? 100'000 + random() % 300'000 : 100 + random() % 8'000;
-        head_after = milliseconds{of.origin_delay / 2 + random() % (of.origin_delay + 1)};
-        body_takes = milliseconds{random() % (2 * of.body_takes + 1)};
-        paused = milliseconds{random() % 16 == 0 ? of.pause : 0};
-        key = of.seed * 1'000'003 + number;
-    }
-    std::uint64_t key = 0;
-    std::size_t size = 0;
-    milliseconds head_after{0}, body_takes{0}, paused{0};
-};
-
-/// An origin that counts how often each URL was fetched.
-class counting_origin {
+/// An origin that notes who fetched what, and when.
+class noting_origin {
 public:
-    explicit counting_origin(const plan& of) : plan_{of}, fetches_(of.urls) {
+    explicit noting_origin(const plan& of) : plan_{of} {
         origin_.otherwise([this](origin_request& request, origin_connection& connection) {
             answer(request, connection);
         });
@@ -92,17 +61,23 @@ public:
     [[nodiscard]] std::string url(std::uint32_t number) const {
         return origin_.url("/u/" + std::to_string(number));
     }
-    [[nodiscard]] const std::vector<std::atomic<unsigned>>& fetches() const { return fetches_; }
+    /// So far.
+    [[nodiscard]] std::vector<origin_fetch> fetches() const {
+        const std::scoped_lock lock{guard_};
+        return fetches_;
+    }
 
 private:
     void answer(const origin_request& request, origin_connection& connection) {
         const auto number = number_in(std::string_view{request.target}.substr(3));
-        if (!number || *number >= fetches_.size()) {
+        if (!number || *number >= plan_.urls) {
             connection.send("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
             return;
         }
-        ++fetches_[*number];
         const url_facts of{plan_, static_cast<std::uint32_t>(*number)};
+        note({.url = static_cast<std::uint32_t>(*number),
+              .by = node_in(request.get("Via")),
+              .at = steady_clock::now()});
         std::string body(of.size, '\0');
         reprise::tools::fill_body(of.key, 0, body);
         bool goes_on = connection.pause(of.head_after) &&
@@ -122,233 +97,20 @@ private:
         }
     }
 
+    void note(const origin_fetch& one) {
+        const std::scoped_lock lock{guard_};
+        fetches_.push_back(one);
+    }
+    /// Whoever it came from: the last in Via, as troubled_fleet names its nodes.
+    [[nodiscard]] static unsigned node_in(const std::string& via) {
+        const auto at = via.rfind("node-");
+        return at == via.npos ? 0 : static_cast<unsigned>(std::stoul(via.substr(at + 5)));
+    }
+
     const plan& plan_;
-    std::vector<std::atomic<unsigned>> fetches_;
+    mutable std::mutex guard_;
+    std::vector<origin_fetch> fetches_;
     fake_origin origin_{{.remembers = false}};  // last: its threads end first
-};
-
-/// While this lasted a node was no node.
-struct absence {
-    unsigned node;
-    steady_clock::time_point from, to;
-};
-
-class fleet_of_nodes {
-public:
-    fleet_of_nodes(const plan& of, bool know_each_other) : plan_{of} {
-        files_.write("secret", std::string(64, 's'));
-        for (unsigned i = 0; i < plan_.nodes; ++i) {
-            nodes_.push_back(std::make_unique<node>());
-            auto& one = *nodes_.back();
-            one.settings = settings_of(i);
-            if (plan_.trouble == "clock" && i + 1 == plan_.nodes) {
-                one.environment = clock_.environment();
-            }
-            one.process = std::make_unique<proxy_process>(one.settings, one.environment);
-            one.port = one.process->port();
-            one.settings["listeners"][0]["address"] = "127.0.0.1:" + std::to_string(one.port);
-        }
-        if (plan_.trouble == "clock") {
-            // From its start on it would take what others sign for older than that, for 30 s.
-            clock_.advance(30);
-        }
-        if (know_each_other) {
-            meet();
-        }
-    }
-
-    [[nodiscard]] std::vector<std::uint16_t> ports() const {
-        std::vector<std::uint16_t> out;
-        for (const auto& one : nodes_) {
-            out.push_back(one->port);
-        }
-        return out;
-    }
-
-    /// Does to one node after another what the plan says, until it is stopped; all is well then.
-    void make_trouble(const std::stop_token& stop) {
-        std::mt19937_64 random{plan_.seed};
-        const auto pass = [&](unsigned least, unsigned most) {
-            std::mutex guard;
-            std::condition_variable_any stopped;
-            std::unique_lock lock{guard};
-            (void)stopped.wait_for(
-                lock, stop, milliseconds{least + random() % (most - least)}, [] { return false; });
-        };
-        for (pass(300, 1000); !stop.stop_requested(); pass(500, 2000)) {
-            const auto victim = 1 + static_cast<unsigned>(random() % (plan_.nodes - 1));
-            auto& one = *nodes_[victim];
-            const auto begun = steady_clock::now();
-            if (plan_.trouble == "kill") {
-                one.process->kill();
-                one.process.reset();
-                pass(300, 1500);
-                one.process = std::make_unique<proxy_process>(one.settings, one.environment);
-                absences_.push_back({victim, begun, steady_clock::now()});
-            } else if (plan_.trouble == "pause") {
-                one.process->signal(SIGSTOP);
-                pass(1000, 4000);
-                one.process->signal(SIGCONT);
-            } else {
-                cut(victim, true);
-                pass(1000, 4000);
-                cut(victim, false);
-            }
-            late_.push_back({victim, begun, steady_clock::now()});
-        }
-    }
-    [[nodiscard]] bool is_excused(unsigned node, const asked_request& by) const {
-        return overlaps(absences_, node, by);
-    }
-    /// What a request took is not the fleet's doing.
-    [[nodiscard]] bool was_troubled(unsigned node, const asked_request& by) const {
-        return overlaps(late_, node, by);
-    }
-    [[nodiscard]] std::size_t troubles() const { return late_.size(); }
-
-    /// Nothing is on its way anywhere, and no node says that anything is. What is left otherwise.
-    [[nodiscard]] std::string what_is_left() const {
-        std::string left;
-        (void)eventually(
-            [&] {
-                left.clear();
-                for (unsigned i = 0; i < plan_.nodes; ++i) {
-                    const auto stats = nodes_[i]->process->stats();
-                    auto running =
-                        stats.at("/collapsing/fetches_started"_json_pointer).get<std::int64_t>();
-                    for (const auto& ended : stats.at("/collapsing/fetches_ended"_json_pointer)) {
-                        running -= ended.get<std::int64_t>();
-                    }
-                    const json::json_pointer place{"/digest/under_way"};
-                    const auto told = stats.contains(place) && stats.at(place).is_number()
-                                          ? stats.at(place).get<std::int64_t>()
-                                          : 0;
-                    if (running != 0 || told != 0) {
-                        left += "node " + std::to_string(i) + ": " + std::to_string(running) +
-                                " fetches under way, " + std::to_string(told) + " told; ";
-                    }
-                }
-                return left.empty();
-            },
-            3 * patience);
-        return left;
-    }
-    /// Of all nodes, the sum of what lies there in /stats, or in it under each name.
-    [[nodiscard]] std::int64_t sum(const std::string& place, const std::string& each = "") const {
-        std::int64_t out = 0;
-        const json::json_pointer at{place};
-        for (const auto& one : nodes_) {
-            const auto stats = one->process->stats();
-            if (!stats.contains(at)) {
-                continue;
-            }
-            const auto& found = stats.at(at);
-            if (found.is_number()) {
-                out += found.get<std::int64_t>();
-            } else if (found.is_object()) {
-                for (const auto& [name, of] : found.items()) {
-                    out += of.is_number() ? of.get<std::int64_t>()
-                                          : of.value(each, std::int64_t{0});
-                }
-            }
-        }
-        return out;
-    }
-
-private:
-    struct node {
-        json settings;
-        std::vector<std::string> environment;
-        std::uint16_t port = 0;
-        std::unique_ptr<proxy_process> process;
-        std::vector<std::unique_ptr<wide_link>> ways;  // of this node to each other; null to itself
-    };
-
-    [[nodiscard]] bool by_links() const {
-        return plan_.trouble == "partition" || plan_.link_delay > 0;
-    }
-
-    [[nodiscard]] json settings_of(unsigned i) const {
-        auto made = basic_settings();
-        made["admission"] = {{"policy", plan_.admission}};
-        made["memory"] = {{"size", "256MiB"}};
-        made["log"] = {{"access", "off"}, {"level", "error"}};
-        made["forwarding"] = {{"pseudonym", "node-" + std::to_string(i)}};
-        // Behind a link a node can't tell that a signature was meant for it.
-        made["digest"] = json::object();
-        if (!by_links()) {
-            made["digest"]["secret_file"] = files_.file("secret");
-        }
-        made["peering"] = {{"news", std::to_string(plan_.news) + "ms"}};
-        made["peers"] = json::array({{{"name", "nobody"}, {"url", "http://127.0.0.1:1"}}});
-        return made;
-    }
-
-    void meet() {
-        for (unsigned i = 0; i < plan_.nodes; ++i) {
-            auto& one = *nodes_[i];
-            auto peers = json::array();
-            for (unsigned j = 0; j < plan_.nodes; ++j) {
-                auto port = nodes_[j]->port;
-                one.ways.emplace_back();
-                if (j == i) {
-                    continue;
-                }
-                if (by_links()) {
-                    one.ways.back() = std::make_unique<wide_link>(
-                        link_options{.to = port, .delay = milliseconds{plan_.link_delay}});
-                    port = one.ways.back()->port();
-                }
-                peers.push_back({{"name", "node-" + std::to_string(j)},
-                                 {"url", "http://127.0.0.1:" + std::to_string(port)},
-                                 {"refresh", "1s"}});
-            }
-            one.settings["peers"] = peers;
-            one.settings["peering"]["homes"] = plan_.homes;
-            one.process->rewrite_settings(one.settings);
-            one.process->signal(SIGHUP);
-        }
-        for (unsigned i = 0; i < plan_.nodes; ++i) {
-            if (!eventually([&] { return knows_all(*nodes_[i]); }, 3 * patience)) {
-                throw std::runtime_error{"node " + std::to_string(i) +
-                                         " does not come to know all others: " +
-                                         nodes_[i]->process->stats().at("siblings").dump()};
-            }
-        }
-    }
-    [[nodiscard]] bool knows_all(const node& one) const {
-        const auto stats = one.process->stats();
-        const auto& by_news = stats.at("/siblings/by_news"_json_pointer);
-        const json::json_pointer homes{"/homes/siblings"};
-        return std::count(by_news.begin(), by_news.end(), json(1)) + 1 == plan_.nodes &&
-               (!plan_.homes ||
-                (stats.contains(homes) && stats.at(homes).size() + 1 == plan_.nodes));
-    }
-
-    /// All ways to a node and from it.
-    void cut(unsigned victim, bool now) {
-        const auto set = [now](wide_link& one) { now ? one.cut() : one.mend(); };
-        for (unsigned i = 0; i < plan_.nodes; ++i) {
-            if (i != victim) {
-                set(*nodes_[i]->ways[victim]);
-                set(*nodes_[victim]->ways[i]);
-            }
-        }
-    }
-
-    [[nodiscard]] static bool overlaps(const std::vector<absence>& any,
-                                       unsigned node,
-                                       const asked_request& by) {
-        return std::any_of(any.begin(), any.end(), [&](const absence& one) {
-            return one.node == node && by.begun <= one.to && by.ended >= one.from;
-        });
-    }
-
-    const plan& plan_;
-    temp_dir files_;
-    stepped_clock clock_;
-    std::vector<std::unique_ptr<node>> nodes_;
-    std::vector<absence> absences_, late_;
 };
 
 /// Each URL's requests lie within the plan's seconds, on all nodes in an order of its own.
@@ -379,7 +141,7 @@ double quantile(std::vector<double> of, double share) {
 struct found {
     std::array<std::uint64_t, 6> outcomes{};  // by asking_outcome
     std::uint64_t asked = 0, excused = 0, own_hits = 0, by_another = 0, first_sights = 0;
-    std::uint64_t fetches = 0, most_fetches = 0;
+    std::uint64_t fetches = 0, most_fetches = 0, out_of_reach = 0;
     std::array<std::uint64_t, 4> urls_with{};  // none, one, two, more fetches
     std::vector<double> took, took_by_another, late;
     double seconds = 0;
@@ -391,8 +153,8 @@ struct found {
 };
 
 found play(const plan& of, bool know_each_other) {
-    counting_origin origin{of};
-    fleet_of_nodes nodes{of, know_each_other};
+    noting_origin origin{of};
+    troubled_fleet nodes{of, know_each_other};
     const auto all = timetable(of);
     const paced_clients clients{.ports = nodes.ports(),
                                 .url = [&](std::uint32_t number) { return origin.url(number); },
@@ -405,6 +167,7 @@ found play(const plan& of, bool know_each_other) {
                                 .patience = 3 * patience};
     found out;
     std::vector<asked_request> became;
+    std::vector<held_copy> copies;
     const auto begun = steady_clock::now();
     {
         const bool in_trouble = know_each_other && of.trouble != "none" && of.trouble != "clock";
@@ -438,6 +201,7 @@ found play(const plan& of, bool know_each_other) {
             }
             continue;
         }
+        copies.push_back({.url = all[i].url, .by = node, .since = one.ended});
         out.own_hits += one.own_hit ? 1 : 0;
         out.by_another += one.by_another ? 1 : 0;
         out.first_sights += one.is_first_sight && !one.by_another ? 1 : 0;
@@ -449,12 +213,18 @@ found play(const plan& of, bool know_each_other) {
             }
         }
     }
-    for (const auto& one : origin.fetches()) {
+    const auto fetches = origin.fetches();
+    std::vector<std::uint64_t> times(of.urls);
+    for (const auto& one : fetches) {
+        ++times[one.url];
+    }
+    for (const auto one : times) {
         out.fetches += one;
-        out.most_fetches = std::max<std::uint64_t>(out.most_fetches, one);
+        out.most_fetches = std::max(out.most_fetches, one);
         ++out.urls_with[std::min<std::size_t>(one, out.urls_with.size() - 1)];
     }
-    out.troubles = nodes.troubles();
+    out.out_of_reach = out_of_reach(of, fetches, copies, nodes.troubles());
+    out.troubles = nodes.troubles().size();
     out.left = nodes.what_is_left();
     out.asked_true = nodes.sum("/siblings/asked", "true-hit");
     out.asked_false = nodes.sum("/siblings/asked", "false-hit");
@@ -465,16 +235,18 @@ found play(const plan& of, bool know_each_other) {
 }
 
 void print(const plan& of, const std::vector<std::pair<std::string, found>>& all) {
-    std::printf("| %u nodes, %u URLs, each within %g s, %g requests/s, admission %s%s, trouble %s, "
-                "seed %llu |",
-                of.nodes,
-                of.urls,
-                of.within,
-                of.rate,
-                of.admission.c_str(),
-                of.homes ? ", homes" : "",
-                of.trouble.c_str(),
-                static_cast<unsigned long long>(of.seed));
+    std::printf(
+        "| %u nodes, %u URLs, each within %g s, %g requests/s, admission %s%s%s, trouble %s, "
+        "seed %llu |",
+        of.nodes,
+        of.urls,
+        of.within,
+        of.rate,
+        of.admission.c_str(),
+        of.homes ? ", homes" : "",
+        of.disk ? ", disk" : "",
+        of.trouble.c_str(),
+        static_cast<unsigned long long>(of.seed));
     for (const auto& [name, one] : all) {
         std::printf(" %s |", name.c_str());
     }
@@ -508,6 +280,9 @@ void print(const plan& of, const std::vector<std::pair<std::string, found>>& all
         [&](const found& in) { return rounded(static_cast<double>(in.fetches) / urls, 0.0001); });
     row("of these first sights, which admission asks for", [&](const found& in) {
         return rounded(static_cast<double>(in.first_sights) / urls, 0.0001);
+    });
+    row("of these for want of anybody within reach who had it", [&](const found& in) {
+        return rounded(static_cast<double>(in.out_of_reach) / urls, 0.0001);
     });
     row("URLs fetched once", [](const found& in) { return in.urls_with[1]; });
     row("twice", [](const found& in) { return in.urls_with[2]; });
@@ -575,6 +350,7 @@ int main(int argc, char** argv) {
     app.add_option("--news", of.news, "ms, peering.news")->capture_default_str();
     app.add_option("--link-delay", of.link_delay, "ms each way between two nodes")
         ->capture_default_str();
+    app.add_flag("--disk", of.disk, "nodes have a disk, and begin again with what they had");
     app.add_option("--seed", of.seed)->capture_default_str();
     CLI11_PARSE(app, argc, argv);
     try {
