@@ -7,12 +7,15 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/write.hpp>
 #include <boost/beast/core/basic_stream.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
 
 #include <cerrno>
 #include <fstream>
+#include <string>
+#include <string_view>
 #include <sys/un.h>
 #include <unistd.h>
 #include <utility>
@@ -57,15 +60,15 @@ std::string sentence(const admin_door& at, const error_code& error) {
 // One request and its answer, as callbacks on a loop of their own.
 class asking {
 public:
-    asking(const admin_door& at, beast_http::verb method, std::string_view target)
-        : request_{method, {target.data(), target.size()}, 11} {
-        request_.set(beast_http::field::host,
-                     at.socket.empty() ? net::to_text(at.address) : "localhost");
-        request_.set(beast_http::field::connection, "close");
+    asking(const admin_door& at, beast_http::verb method, std::string_view target) {
+        request_.append(beast_http::to_string(method)).append(1, ' ').append(target);
+        request_ += " HTTP/1.1\r\nHost: ";
+        request_ += at.socket.empty() ? net::to_text(at.address) : "localhost";
+        request_ += "\r\nConnection: close\r\n";
         if (!at.token.empty()) {
-            request_.set(beast_http::field::authorization, "Bearer " + at.token);
+            request_ += "Authorization: Bearer " + at.token + "\r\n";
         }
-        request_.prepare_payload();
+        request_ += method == beast_http::verb::post ? "Content-Length: 0\r\n\r\n" : "\r\n";
         answer_.body_limit(most_bytes);
     }
 
@@ -83,8 +86,9 @@ private:
     void connected(error_code error) {
         result_ = error;
         if (!error) {
-            beast_http::async_write(
-                stream_, request_, [this](error_code failed, std::size_t) { sent(failed); });
+            asio::async_write(stream_,
+                              asio::buffer(request_),
+                              [this](error_code failed, std::size_t) { sent(failed); });
         }
     }
     void sent(error_code error) {
@@ -99,7 +103,7 @@ private:
 
     asio::io_context io_{1};
     beast::basic_stream<asio::generic::stream_protocol> stream_{io_};
-    beast_http::request<beast_http::empty_body> request_;
+    std::string request_;
     beast_http::response_parser<beast_http::string_body> answer_;
     beast::flat_buffer buffer_;
     error_code result_;
