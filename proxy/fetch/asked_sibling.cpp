@@ -41,8 +41,9 @@ asked_sibling::asked_sibling(thread::worker& w,
       reply_{std::make_unique<sibling_reply>()},
       timer_{w.io},
       begun_{steady_now()},
-      patient_until_{begun_ + w.common.peers->siblings().benefit_of(slot).patience(
-                                  question_->settings->options.peering.budget)} {
+      patience_{w.common.peers->siblings().benefit_of(slot).patience(
+          question_->settings->options.peering.budget)},
+      patient_until_{begun_ + patience_} {
     reply_->from = std::move(whom);
     reply_->slot = slot;
 }
@@ -79,11 +80,11 @@ void asked_sibling::leave() {
     }
 }
 
-void asked_sibling::count(asking_end as, bool has_answered) const {
+void asked_sibling::count(asking_end as, peer::said_so_far what) const {
     auto& table = w_.common.peers->siblings();
     const auto bytes = as == asking_end::true_hit ? 0 : reply_->bytes;
     table.benefit_of(reply_->slot)
-        .ended(as, reply_->took, table.hit_gives(), bytes, steady_now(), has_answered);
+        .ended(as, reply_->took, table.hit_gives(), bytes, steady_now(), what);
 }
 
 awaitable<void> asked_sibling::run() {
@@ -102,12 +103,14 @@ awaitable<std::optional<asking_end>> asked_sibling::ask() {
         reply_->lease = fresh_only ? net::origin_lease{}
                                    : w_.origins.try_acquire(to, question_->charged_to);
         if (!reply_->lease) {
+            is_in_line_ = w_.origins.must_wait(to, question_->charged_to);
             auto leased = co_await w_.origins.acquire(to, fresh_only, until, question_->charged_to);
+            const bool was_in_line = std::exchange(is_in_line_, false);
             if (is_late_) {
                 if (leased) {
                     leased->give_back();
                 }
-                co_return asking_end::timed_out;
+                co_return was_in_line ? std::nullopt : std::optional{asking_end::timed_out};
             }
             if (!leased && (leased.error().code == failure_code::origin_connection_limit ||
                             leased.error().code == failure_code::client_share_used)) {
@@ -149,7 +152,10 @@ awaitable<asking_end> asked_sibling::exchange_heads() {
     unsigned interim = 0;
     for (;;) {
         if (!buffer.empty()) {
-            heard_ = true;
+            // The first of it says that it lives, and buys the rest some time.
+            if (!std::exchange(heard_, true)) {
+                patient_until_ = steady_now() + patience_;
+            }
             const auto parsed = http::parse_response_head(
                 buffer.data(), reply_->head, question_->settings->response_limits, resume);
             if (parsed.state == http::head_state::bad) {

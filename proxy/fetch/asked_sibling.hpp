@@ -77,15 +77,16 @@ public:
     asked_sibling(const asked_sibling&) = delete;
     asked_sibling& operator=(const asked_sibling&) = delete;
 
-    /// `ended` is called once, from the loop, when end() is known.
+    /// `ended` is called once, from the loop, and not within begin().
     void begin(std::function<void(asked_sibling&)> ended);
     /// Nobody waits for it any more: it ends soon.
     void leave();
 
-    /// Until then it need not have said anything (benefit::patience).
+    [[nodiscard]] steady_time begun() const noexcept { return begun_; }
+    /// Until then it need not have said anything, or no more than it has (benefit::patience).
     [[nodiscard]] steady_time patient_until() const noexcept { return patient_until_; }
-    /// It has said something, be it that it is at work.
-    [[nodiscard]] bool is_heard() const noexcept { return heard_; }
+    /// All connections to it, or this client's, are in use: it has not been asked yet.
+    [[nodiscard]] bool is_in_line() const noexcept { return is_in_line_; }
     /// It said that it waits for an origin.
     [[nodiscard]] bool is_at_work() const noexcept { return at_work_; }
     /// What came of it. None: not known yet, or it was not asked, since all our connections to it, or this
@@ -94,7 +95,7 @@ public:
     /// @pre end() is a true hit, and it was not taken before
     [[nodiscard]] std::unique_ptr<sibling_reply> take() noexcept { return std::move(reply_); }
     /// Into its figures. @pre it has ended or was left; before take()
-    void count(peer::asking_end as, bool has_answered) const;
+    void count(peer::asking_end as, peer::said_so_far what = peer::said_so_far::nothing) const;
 
 private:
     awaitable<void> run();
@@ -112,9 +113,11 @@ private:
     std::function<void(asked_sibling&)> ended_;
     asio::steady_timer timer_;
     const steady_time begun_;
-    const steady_time patient_until_;
+    const steady_time::duration patience_;
+    steady_time patient_until_;
     std::optional<peer::asking_end> end_;
     bool is_late_ = false;  // or left
+    bool is_in_line_ = false;
     bool heard_ = false;
     bool at_work_ = false;
 };

@@ -3,11 +3,20 @@
 #include "proxy/thread/worker.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <new>
 #include <utility>
 
 namespace reprise::proxy::fetch {
 
 using peer::asking_end;
+
+namespace {
+
+/// One more may go out then, if few did.
+constexpr std::chrono::milliseconds until_next_hedge{10};
+
+}  // namespace
 
 sibling_query::sibling_query(thread::worker& w,
                              std::shared_ptr<const peer::peer_book> book,
@@ -19,12 +28,14 @@ sibling_query::sibling_query(thread::worker& w,
       whom_{whom},
       question_{std::make_shared<const sibling_question>(std::move(question))},
       told_{std::move(told)},
-      timer_{w.io} {}
+      timer_{w.io} {
+    asked_.reserve(most_at_once);
+}
 
 sibling_query::~sibling_query() = default;
 
 void sibling_query::begin() {
-    go_on();
+    try_to_go_on();
 }
 
 std::unique_ptr<sibling_reply> sibling_query::take() noexcept {
@@ -33,7 +44,8 @@ std::unique_ptr<sibling_reply> sibling_query::take() noexcept {
 
 void sibling_query::abandon(reason why) {
     if (const auto unused = std::exchange(answered_, nullptr)) {
-        unused->count(why == reason::outrun ? asking_end::timed_out : asking_end::true_hit, true);
+        unused->count(why == reason::outrun ? asking_end::timed_out : asking_end::true_hit,
+                      peer::said_so_far::an_answer);
     }
     leave_others(why);
     over_ = true;
@@ -41,57 +53,78 @@ void sibling_query::abandon(reason why) {
 
 // Asks the next, where nobody is asked, or all that are have been silent for too long.
 void sibling_query::go_on() {
-    if (over_) {
-        return;
-    }
-    const bool waits = !asked_.empty();
-    if (waits && (is_anybody_heard() || asked_.size() == most_at_once)) {
-        return;
-    }
-    const bool is_patient = waits && steady_now() < asked_.back()->patient_until();
-    if (is_patient || ask_next(waits)) {
-        wait_for_word();
-    } else if (!waits) {
-        end();
-    }
-}
-
-// False: nobody is left, or too many questions went out `beside` others.
-bool sibling_query::ask_next(bool beside) {
     while (next_ < whom_.count && !book_->siblings[whom_.slots[next_]]) {
         ++next_;
     }
-    if (next_ == whom_.count || w_.timer.stopped() || (beside && !w_.peers->hedges.take())) {
-        return false;
+    const bool waits = !asked_.empty();
+    if (over_ || next_ == whom_.count || w_.timer.stopped()) {
+        if (!over_ && !waits) {
+            end();
+        }
+        return;
     }
-    if (beside) {
-        w_.counts.siblings_asked_beside.add();
+    if (asked_.size() == most_at_once || is_anybody_at_work()) {
+        return;  // until one of them ends
+    }
+    const auto now = steady_now();
+    auto until = patient_until();
+    if (now >= until && waits && !w_.peers->hedges.take()) {
+        until = now + until_next_hedge;
+    }
+    if (now < until) {
+        go_on_at(until);
     } else {
+        ask_next();
+        go_on_at(patient_until());
+    }
+}
+
+void sibling_query::ask_next() {
+    if (asked_.empty()) {
         w_.peers->hedges.note_first();
+    } else {
+        w_.counts.siblings_asked_beside.add();
     }
     const auto slot = whom_.slots[next_++];
-    asked_.push_back(std::make_shared<asked_sibling>(w_, question_, book_->siblings[slot], slot));
-    asked_.back()->begin([self = shared_from_this()](asked_sibling& it) { self->note_ended(it); });
-    return true;
+    auto one = std::make_shared<asked_sibling>(w_, question_, book_->siblings[slot], slot);
+    one->begin([self = shared_from_this()](asked_sibling& it) { self->note_ended(it); });
+    asked_.push_back(std::move(one));  // there is room
 }
 
-bool sibling_query::is_anybody_heard() const noexcept {
+bool sibling_query::is_anybody_at_work() const noexcept {
     return std::any_of(
-        asked_.begin(), asked_.end(), [](const auto& one) { return one->is_heard(); });
+        asked_.begin(), asked_.end(), [](const auto& one) { return one->is_at_work(); });
 }
 
-// Of those that are asked, for as long as the last of them may take.
-void sibling_query::wait_for_word() {
-    if (next_ == whom_.count || asked_.size() == most_at_once) {
-        return;  // nobody could be asked then
+// With all of them.
+steady_time sibling_query::patient_until() const noexcept {
+    steady_time out{};
+    for (const auto& one : asked_) {
+        out = std::max(out, one->patient_until());
     }
-    timer_.expires_at(asked_.back()->patient_until());
+    return out;
+}
+
+void sibling_query::go_on_at(steady_time then) {
+    timer_.expires_at(then);
     auto on_time = [self = weak_from_this()](const error_code& cancelled) {
         if (const auto here = self.lock(); here && !cancelled) {
-            here->go_on();
+            here->try_to_go_on();
         }
     };
     timer_.async_wait(std::move(on_time));
+}
+
+// Without memory it is over when those that are asked have ended.
+void sibling_query::try_to_go_on() {
+    try {
+        go_on();
+    } catch (const std::bad_alloc&) {
+        next_ = whom_.count;
+        if (asked_.empty()) {
+            end();
+        }
+    }
 }
 
 void sibling_query::note_ended(asked_sibling& one) {
@@ -111,19 +144,25 @@ void sibling_query::note_ended(asked_sibling& one) {
     }
     const bool is_origins = it->is_at_work() && how == asking_end::timed_out;
     if (how && !is_origins) {
-        it->count(*how, false);
+        it->count(*how);
     }
-    go_on();
+    try_to_go_on();
 }
 
-// Those that were asked a moment ago were not waited for in vain.
+// Those that were asked a moment ago were not waited for in vain. And only half of the budget is silence: less may be a
+// disk that is slow once.
 void sibling_query::leave_others(reason why) {
     timer_.cancel();
     const auto now = steady_now();
+    const auto silence = question_->settings->options.peering.budget / 2;
     for (const auto& one : std::exchange(asked_, {})) {
+        const bool is_counted = why == reason::outrun && !one->is_at_work() && !one->is_in_line() &&
+                                now >= one->patient_until();
         one->leave();
-        if (why == reason::outrun && !one->is_at_work() && now >= one->patient_until()) {
-            one->count(asking_end::timed_out, one->is_heard());
+        if (is_counted) {
+            one->count(asking_end::timed_out,
+                       now - one->begun() < silence ? peer::said_so_far::unclear
+                                                    : peer::said_so_far::nothing);
         }
     }
 }

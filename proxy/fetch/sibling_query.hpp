@@ -2,11 +2,11 @@
 // Siblings asked for one object, best first, until one has it: the next where one has said no, and beside
 // those that are silent.
 //
-// Most answer within a millisecond. One that has been silent for several times as long as it usually takes
-// (peer/benefit.hpp, patience) is stopped, cut off or at its disk, and may answer yet: it is not given
-// up, and whoever comes next is asked as well. The first answer is taken. This is the hedged request of
-// Dean and Barroso, "The Tail at Scale", CACM 56(2), 2013; nothing is asked twice where siblings answer
-// as they use to. One that has said anything at all is at work, and waited for.
+// Most answer within a millisecond. One that has been silent for several times as long as it usually takes, its
+// connection's making included (peer/benefit.hpp, patience), is stopped, cut off or at its disk, and may answer yet: it is
+// not given up, and whoever comes next is asked as well. The first answer is taken. This is the hedged request of Dean and
+// Barroso, "The Tail at Scale", CACM 56(2), 2013. One that has said that it is at work (102) is waited for
+// alone; one that has said anything else has as long again for the rest.
 //
 // The query says when it has an answer or has nobody left to ask; a waiter may do without it at any
 // moment.
@@ -32,7 +32,8 @@ class sibling_query : public std::enable_shared_from_this<sibling_query> {
 public:
     static constexpr std::size_t most_at_once = 3;
 
-    /// `told` is called once, when is_over() has become true. @pre w outlives it
+    /// `told` is called once, when it is over: from the loop, or within begin() where nobody is there to be asked.
+    /// Not behind abandon(). @pre w outlives it
     sibling_query(thread::worker& w,
                   std::shared_ptr<const peer::peer_book> book,
                   const peer::candidates& whom,
@@ -59,10 +60,12 @@ public:
     void abandon(reason why);
 
 private:
+    void try_to_go_on();
     void go_on();
-    [[nodiscard]] bool ask_next(bool beside);
-    [[nodiscard]] bool is_anybody_heard() const noexcept;
-    void wait_for_word();
+    void ask_next();
+    [[nodiscard]] bool is_anybody_at_work() const noexcept;
+    [[nodiscard]] steady_time patient_until() const noexcept;
+    void go_on_at(steady_time then);
     void note_ended(asked_sibling& one);
     void leave_others(reason why);
     void end();

@@ -374,7 +374,7 @@ awaitable<trouble> sources::find(bool validate) {
     find_peers();
     const bool goes_on = peer::reach_of(order_.asked_by).beyond;
     if (at_.rivals) {
-        // All that a site waits for is what its members say, one after the other: no longer than an origin.
+        // All that a site waits for is what its members say: no longer than an origin.
         const auto& options = order_.now_settings->options;
         const auto until = steady_now() + (goes_on ? steady_time::duration{options.peering.budget}
                                                    : options.timeouts.origin_head);

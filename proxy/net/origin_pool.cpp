@@ -200,6 +200,13 @@ bool origin_pool::is_used_up(const origin_address& to, const share_holder& holde
     return share != group->second->shares.end() && !state_->has_room(&share->second);
 }
 
+bool origin_pool::must_wait(const origin_address& to, const share_holder& holder) const {
+    const auto group = state_->groups.find(to);
+    return is_used_up(to, holder) ||
+           (group != state_->groups.end() && group->second->idle.empty() &&
+            group->second->open >= state_->options.connections);
+}
+
 awaitable<attempt<origin_lease>> origin_pool::acquire(origin_address to,
                                                       bool fresh_only,
                                                       steady_time until,

@@ -150,6 +150,8 @@ public:
     [[nodiscard]] bool any_used_up() const noexcept;
     /// A request of this holder would now have to wait for the holder's earlier ones there.
     [[nodiscard]] bool is_used_up(const origin_address& to, const share_holder& holder) const;
+    /// It would have to wait for anybody's: the holder's share is used up, or all connections there are in use.
+    [[nodiscard]] bool must_wait(const origin_address& to, const share_holder& holder) const;
 
     /// For a reload; idle connections are judged by the new guard before they are used again.
     void set_guard(std::shared_ptr<const destination_guard> guard);

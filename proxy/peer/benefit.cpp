@@ -106,7 +106,7 @@ void benefit::ended(asking_end how,
                     const hit_value& gives,
                     std::uint64_t bytes,
                     steady_time now,
-                    bool has_answered) noexcept {
+                    said_so_far what) noexcept {
     const bool hit = how == asking_end::true_hit;
     const bool first = answers_.fetch_add(1, relaxed) == 0;
     ended_[static_cast<std::size_t>(how)].fetch_add(1, relaxed);
@@ -116,7 +116,13 @@ void benefit::ended(asking_end how,
     const auto gained_us = hit ? static_cast<double>(gives.time.count()) - took_us : -took_us;
     const auto worth_us = hit ? gained_us + static_cast<double>(gives.beside.count()) : gained_us;
     add(gained_us >= 0 ? saved_ms_ : lost_ms_, std::abs(gained_us) / 1000);
-    note_silence(!has_answered && (how == asking_end::timed_out || how == asking_end::failed), now);
+    const bool is_silence = how == asking_end::timed_out || how == asking_end::failed;
+    if (what != said_so_far::unclear) {
+        note_silence(is_silence && what == said_so_far::nothing);
+    }
+    if (!is_silence || what == said_so_far::an_answer) {
+        was_heard_.store(false, relaxed);
+    }
     mean(true_rate_, hit ? 1 : 0, first);
     mean(worth_us_, worth_us, first);
     if (hit) {
@@ -135,12 +141,11 @@ void benefit::ended(asking_end how,
     }
 }
 
-void benefit::note_silence(bool silent, steady_time now) noexcept {
+void benefit::note_silence(bool silent) noexcept {
     if (silent == silent_.exchange(silent, relaxed)) {
         return;
     }
     if (silent) {
-        silent_since_.store(now.time_since_epoch().count(), relaxed);
         distance_before_.store(distance_.load(relaxed), relaxed);
     } else {
         distance_.store(std::min(distance_before_.load(relaxed), distance_.load(relaxed)), relaxed);
@@ -150,9 +155,13 @@ void benefit::note_silence(bool silent, steady_time now) noexcept {
     retry_pause_.store(pause.count(), relaxed);
 }
 
-void benefit::heard(steady_time before) noexcept {
-    if (silent_.load(relaxed) && before.time_since_epoch().count() <= silent_since_.load(relaxed)) {
-        note_silence(false, before);
+void benefit::came_back() noexcept {
+    note_silence(false);
+}
+
+void benefit::heard() noexcept {
+    if (silent_.load(relaxed) && !was_heard_.exchange(true, relaxed)) {
+        came_back();
     }
 }
 
@@ -217,6 +226,7 @@ void benefit::forget() noexcept {
     distance_.store(0, relaxed);
     distance_before_.store(0, relaxed);
     silent_.store(false, relaxed);
+    was_heard_.store(false, relaxed);
     retry_pause_.store(std::chrono::nanoseconds{retry_after}.count(), relaxed);
     last_asked_.store(0, relaxed);
 }

@@ -32,6 +32,13 @@ enum class asking_end : std::uint8_t {
 };
 inline constexpr std::size_t asking_ends = 4;
 
+/// Of a question that nobody waits for any more: what the sibling had said by then.
+enum class said_so_far : std::uint8_t {
+    nothing,    ///< if it timed out or failed, it is silent
+    an_answer,  ///< too late to be of use
+    unclear,    ///< another was faster, before silence was silence
+};
+
 /// Latencies by powers of two of a millisecond: below 1, 2, 4, ... 2^14, and more.
 inline constexpr std::size_t latency_classes = 16;
 
@@ -85,12 +92,14 @@ public:
                const hit_value& gives,
                std::uint64_t bytes,
                steady_time now,
-               bool has_answered = false) noexcept;  ///< too late to be of use
+               said_so_far what = said_so_far::nothing) noexcept;
 
-    /// It has answered a question of another kind, for the first time since `before`. Where it was silent to these as well,
-    /// all of it was away and is back: as if it had answered one of these. Where it answered the others all the while, it
-    /// is these that it can't answer, and nothing changes.
-    void heard(steady_time before) noexcept;
+    /// All of it was away, and it answers again: as if it had answered one of these questions.
+    void came_back() noexcept;
+    /// It has answered a question of another kind. If it is silent to these, that may have been a moment (it was cut off, or
+    /// its disk was slow once): it is taken for one that came back, once. Where it is silent again before it has
+    /// answered one of these, it is these that it can't answer.
+    void heard() noexcept;
 
     /// What to expect of asking it now, in microseconds: the round trip over the true-hit rate.
     /// Lower is better; one that was never asked is tried early, and one that has just been silent last, until it is
@@ -111,7 +120,7 @@ public:
     static constexpr unsigned longest_distance = 8;        ///< one in 2^8
 
 private:
-    void note_silence(bool silent, steady_time now) noexcept;
+    void note_silence(bool silent) noexcept;
 
     std::atomic<std::uint64_t> offered_{0}, named_{0}, bytes_{0}, lost_bytes_{0}, held_back_{0},
         chances_{0};
@@ -122,7 +131,7 @@ private:
     std::atomic<unsigned> distance_{0};
     std::atomic<unsigned> distance_before_{0};  // it fell silent
     std::atomic<bool> silent_{false};
-    std::atomic<std::int64_t> silent_since_{0};  // steady, nanoseconds
+    std::atomic<bool> was_heard_{false};  // since it has answered one of these
     std::atomic<std::int64_t> retry_pause_{std::chrono::nanoseconds{retry_after}.count()};
     std::atomic<std::int64_t> last_asked_{0};  // steady, nanoseconds
 };

@@ -432,6 +432,7 @@ awaitable<void> digest_fetcher::find_the_quiet(std::shared_ptr<shared> all) {
     constexpr std::chrono::milliseconds between_looks{10}, old_is_quiet_after{20},
         new_is_quiet_after{60};
     asio::steady_timer some_turns{all->context.io};
+    const auto woke = steady_now();
     while (!all->stopped && all->context.catching->is_on(steady_now())) {
         const auto looked = steady_now();
         some_turns.expires_at(looked + between_looks);
@@ -439,15 +440,14 @@ awaitable<void> digest_fetcher::find_the_quiet(std::shared_ptr<shared> all) {
         co_await some_turns.async_wait(
             asio::redirect_error(asio::use_awaitable_t<executor>{}, ignored));
         const auto since = all->context.catching->since();
-        const auto begun = all->context.catching->begun_at();
         const std::scoped_lock lock{all->guard};
         for (const auto& [name, sibling] : all->siblings) {
             const auto asks = sibling->digest.asks_since;
             if (!asks) {
                 continue;
             }
-            const bool is_old = *asks < begun;
-            if (looked - std::max(*asks, begun) >=
+            const bool is_old = *asks < woke;
+            if (looked - std::max(*asks, woke) >=
                 (is_old ? old_is_quiet_after : new_is_quiet_after)) {
                 sibling->quiet_at = since;
             }

@@ -26,11 +26,8 @@ std::optional<unsigned> as_shown(unsigned slot) noexcept {
 // Side thread, or the loop. What a sibling's answer (none: time has passed) makes of what is known of it.
 void digest_fetcher::shared::take(one& sibling, bool seen, std::optional<got_response> answer) {
     auto& follower = sibling.part(seen).follower;
+    const bool was_there = !was_away(follower.figures());
     const bool answer_came = answer.has_value();
-    steady_time last_heard{};  // of one that was away: never
-    if (!was_away(follower.figures()) && follower.figures().good_at) {
-        last_heard = *follower.figures().good_at;
-    }
     try {
         if (answer && answer->trouble != follow_trouble::none) {
             follower.failed(answer->trouble, std::move(answer->detail), steady_now());
@@ -58,7 +55,8 @@ void digest_fetcher::shared::take(one& sibling, bool seen, std::optional<got_res
     }
     const unsigned slot = sibling.slot;
     if (answer_came && follower.figures().state == follow_state::current && slot != no_slot) {
-        context.table.benefit_of(slot).heard(last_heard);
+        auto& its = context.table.benefit_of(slot);
+        was_there ? its.heard() : its.came_back();
     }
     if (!seen) {
         tell_log(sibling);

@@ -1,6 +1,6 @@
 #pragma once
 // How many questions may go out beside others that are silent (fetch/sibling_query): one in twenty, and
-// eight at once.
+// eight more where there were few lately. Each worker has its own.
 //
 // One silent sibling is known as such by the second question. Where many are late at the same moment it
 // is this node, or its link, that has too much to do, and to ask twice makes more of it: of a node that
@@ -17,7 +17,7 @@ namespace reprise::proxy::peer {
 class hedges {
 public:
     static constexpr unsigned one_in = 20;
-    static constexpr unsigned most = 8;  ///< at once
+    static constexpr unsigned most = 8;  ///< that are saved up
 
     /// A question goes out that is beside none.
     void note_first() noexcept { saved_ = std::min(saved_ + 1, one_in * most); }

@@ -19,9 +19,8 @@ TEST_SUITE("scenario/silent_siblings") {
         fleet f;
         std::deque<liar> siblings;
 
-        explicit asked_in_turn(const char* budget) : f{2, settings(budget)} {
-            f.serve_everything();
-        }
+        explicit asked_in_turn(const char* budget) : asked_in_turn{settings(budget)} {}
+        explicit asked_in_turn(const json& settings) : f{2, settings} { f.serve_everything(); }
 
         static json settings(const char* budget) {
             auto made = node_settings();
@@ -136,6 +135,54 @@ TEST_SUITE("scenario/silent_siblings") {
         CHECK(s.f[1].get(s.url()).body == "of the first");
         CHECK(s.f.origin.count("/a") == 1);
         CHECK(s.asked(0, "true-hit") == 1);
+    }
+
+    TEST_CASE("one that begins an answer and says no more is not waited for alone either") {
+        for (const auto* begun : {"H",
+                                  "HTTP/1.1 200 OK\r\nAge: 1\r\nCache-Control: "
+                                  "max-age=600\r\nContent-Length: 13\r\n\r\n"}) {
+            CAPTURE(std::string{begun});
+            asked_in_turn s{"2s"};
+            s.add([begun](auto&, auto& c) {
+                c.send(begun);
+                (void)c.is_closed_by_proxy();
+            });
+            s.add([](auto&, auto& c) { c.send(object("of the second")); });
+            s.store_and_meet();
+            CHECK(s.f[1].get(s.url()).body == "of the second");
+            CHECK(s.f.origin.count("/a") == 1);
+            CHECK(s.asked(0, "late") == 1);
+        }
+    }
+
+    TEST_CASE(
+        "one that was not asked yet, since all connections to it are in use, is not held to it") {
+        auto settings = asked_in_turn::settings("1s");
+        settings["origins"] = {{"connections", 1}, {"connections_per_client", 1}};
+        settings["threads"] = 1;
+        asked_in_turn s{settings};
+        const auto is_slow = [](const origin_request& request) {
+            return request.target.ends_with("/slow");
+        };
+        std::atomic<bool> streams{false};
+        s.add([&](auto& request, auto& c) {
+            if (is_slow(request)) {
+                c.send("HTTP/1.1 200 OK\r\nAge: 1\r\nCache-Control: max-age=600\r\nContent-Length: "
+                       "9\r\n\r\nb");
+                streams = true;
+                (void)c.is_closed_by_proxy();
+            }
+            c.send(object("of the first"));
+        });
+        s.add([](auto&, auto& c) { c.send(object("of the second")); });
+        CHECK(s.f[0].get(s.f.origin.url("/slow")).status == 200);
+        s.store_and_meet();
+        client reading{s.f[1].port()};
+        reading.send(absolute_request("GET", s.f.origin.url("/slow")));
+        REQUIRE(eventually([&] { return streams.load(); }));
+        CHECK(s.f[1].get(s.url()).body == "of the second");
+        CHECK(s.questions(0) == 0);
+        CHECK(s.asked(0, "late") == 0);
     }
 
     TEST_CASE("one that has said that it is at work is waited for alone") {

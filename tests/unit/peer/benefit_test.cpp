@@ -142,11 +142,45 @@ TEST_SUITE("peer/benefit") {
         (void)b.may_ask(start);  // the one in 256
         CHECK(asked_of(b, 30, start + 1ms) == 0);
         CHECK(b.cost(start) > 1e6 * before);
-        b.heard(start + 1ms);  // others it answered all the while
-        CHECK(asked_of(b, 30, start + 2ms) == 0);
-        b.heard(start - 1s);
+        b.came_back();
         CHECK(asked_of(b, 30, start + 2ms) == 30);
         CHECK(b.cost(start) < 1000 * before);
+    }
+
+    TEST_CASE("one that answers for its digest and for no object is taken back once, and not again "
+              "and again") {
+        benefit b;
+        const auto fall_silent = [&b] {
+            for (unsigned i = 0; i < 50; ++i) {
+                b.ended(asking_end::timed_out, 100ms, {50ms}, 0, start);
+                b.heard();
+            }
+            (void)b.may_ask(start);  // perhaps the one in 256
+        };
+        fall_silent();
+        CHECK(asked_of(b, 30, start + 1ms) == 0);
+        // Once it has answered for an object, a moment's silence is one again.
+        for (unsigned i = 0; i < 20; ++i) {
+            b.ended(asking_end::true_hit, 2ms, {50ms}, 100, start);
+        }
+        const auto quick = b.cost(start);
+        b.ended(asking_end::timed_out, 100ms, {50ms}, 0, start);
+        CHECK(b.cost(start) > 1000 * quick);
+        b.heard();
+        CHECK(b.cost(start) < 10 * quick);
+    }
+
+    TEST_CASE("one that another was faster than is neither silent nor heard of") {
+        benefit b;
+        b.ended(asking_end::true_hit, 2ms, {50ms}, 100, start);
+        const auto quick = b.cost(start);
+        b.ended(asking_end::timed_out, 20ms, {50ms}, 0, start, said_so_far::unclear);
+        CHECK(b.cost(start) < 10 * quick);
+        b.ended(asking_end::timed_out, 100ms, {50ms}, 0, start);
+        b.ended(asking_end::timed_out, 20ms, {50ms}, 0, start, said_so_far::unclear);
+        CHECK(b.cost(start) > 1000 * quick);
+        b.ended(asking_end::timed_out, 100ms, {50ms}, 0, start, said_so_far::an_answer);
+        CHECK(b.cost(start) < 10 * quick);
     }
 
     TEST_CASE("one that gives nothing is not asked more often because its digest is had again") {
@@ -155,7 +189,8 @@ TEST_SUITE("peer/benefit") {
             b.ended(asking_end::false_hit, 100ms, {50ms}, 0, start);
         }
         (void)b.may_ask(start);
-        b.heard(start - 1s);
+        b.came_back();
+        b.heard();
         CHECK(asked_of(b, 30, start + 2ms) == 0);
     }
 
@@ -172,7 +207,7 @@ TEST_SUITE("peer/benefit") {
         quick.ended(asking_end::true_hit, 1ms, {50ms}, 100, start);
         CHECK(quick.cost(start) < poor.cost(start));
         // What came too late to be of use was no silence.
-        quick.ended(asking_end::timed_out, 100ms, {50ms}, 0, start, true);
+        quick.ended(asking_end::timed_out, 100ms, {50ms}, 0, start, said_so_far::an_answer);
         CHECK(quick.cost(start) < poor.cost(start));
     }
 

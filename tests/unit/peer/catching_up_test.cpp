@@ -44,10 +44,10 @@ TEST_SUITE("peer/catching_up") {
         CHECK(word.is_on(start + 1s - 1ms));
         CHECK_FALSE(word.is_on(start + 1s));
         CHECK(word.begin(start + 1s, start + 2s, 1min));  // it had only just begun
-        CHECK_FALSE(word.begin(start + 3s, start + 6s, 1min));
-        CHECK(word.begin(start + 3s, start + 7s, 1min));
-        CHECK(word.is_on(start + 7s));
-        CHECK_FALSE(word.is_on(start + 8s));
+        CHECK_FALSE(word.begin(start + 3s, start + 4s - 1ms, 1min));
+        CHECK(word.begin(start + 3s, start + 4s, 1min));
+        CHECK(word.is_on(start + 4s));
+        CHECK_FALSE(word.is_on(start + 5s));
     }
 
     TEST_CASE("who waits is woken, and nothing is kept of those who have left") {
