@@ -106,6 +106,11 @@ awaitable<std::optional<asking_end>> asked_sibling::ask() {
             is_in_line_ = w_.origins.must_wait(to, question_->charged_to);
             auto leased = co_await w_.origins.acquire(to, fresh_only, until, question_->charged_to);
             const bool was_in_line = std::exchange(is_in_line_, false);
+            if (was_in_line) {
+                // Its time begins now; what came before was our own doing.
+                begun_ = steady_now();
+                patient_until_ = begun_ + patience_;
+            }
             if (is_late_) {
                 if (leased) {
                     leased->give_back();

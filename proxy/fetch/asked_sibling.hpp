@@ -82,10 +82,11 @@ public:
     /// Nobody waits for it any more: it ends soon.
     void leave();
 
+    /// It could be asked from then on.
     [[nodiscard]] steady_time begun() const noexcept { return begun_; }
     /// Until then it need not have said anything, or no more than it has (benefit::patience).
     [[nodiscard]] steady_time patient_until() const noexcept { return patient_until_; }
-    /// All connections to it, or this client's, are in use: it has not been asked yet.
+    /// All connections to it, or this client's, were in use, and it waits for one, or for the one that is made in its place.
     [[nodiscard]] bool is_in_line() const noexcept { return is_in_line_; }
     /// It said that it waits for an origin.
     [[nodiscard]] bool is_at_work() const noexcept { return at_work_; }
@@ -112,7 +113,7 @@ private:
     std::unique_ptr<sibling_reply> reply_;
     std::function<void(asked_sibling&)> ended_;
     asio::steady_timer timer_;
-    const steady_time begun_;
+    steady_time begun_;
     const steady_time::duration patience_;
     steady_time patient_until_;
     std::optional<peer::asking_end> end_;

@@ -13,8 +13,8 @@ using peer::asking_end;
 
 namespace {
 
-/// One more may go out then, if few did.
-constexpr std::chrono::milliseconds until_next_hedge{10};
+/// One that was refused may go out then. Where many are, each waits by a timer.
+constexpr std::chrono::milliseconds until_next_hedge{25};
 
 }  // namespace
 
@@ -87,7 +87,11 @@ void sibling_query::ask_next() {
     }
     const auto slot = whom_.slots[next_++];
     auto one = std::make_shared<asked_sibling>(w_, question_, book_->siblings[slot], slot);
-    one->begin([self = shared_from_this()](asked_sibling& it) { self->note_ended(it); });
+    one->begin([self = weak_from_this()](asked_sibling& it) {
+        if (const auto here = self.lock()) {
+            here->note_ended(it);
+        }
+    });
     asked_.push_back(std::move(one));  // there is room
 }
 

@@ -432,13 +432,20 @@ awaitable<void> digest_fetcher::find_the_quiet(std::shared_ptr<shared> all) {
     constexpr std::chrono::milliseconds between_looks{10}, old_is_quiet_after{20},
         new_is_quiet_after{60};
     asio::steady_timer some_turns{all->context.io};
-    const auto woke = steady_now();
-    while (!all->stopped && all->context.catching->is_on(steady_now())) {
+    const auto mine = all->context.catching->begun_at(), woke = steady_now();
+    const auto goes_on = [&] {
+        return !all->stopped && all->context.catching->begun_at() == mine &&
+               all->context.catching->is_on(steady_now());
+    };
+    while (goes_on()) {
         const auto looked = steady_now();
         some_turns.expires_at(looked + between_looks);
         error_code ignored;
         co_await some_turns.async_wait(
             asio::redirect_error(asio::use_awaitable_t<executor>{}, ignored));
+        if (!goes_on()) {
+            break;
+        }
         const auto since = all->context.catching->since();
         const std::scoped_lock lock{all->guard};
         for (const auto& [name, sibling] : all->siblings) {
@@ -446,7 +453,7 @@ awaitable<void> digest_fetcher::find_the_quiet(std::shared_ptr<shared> all) {
             if (!asks) {
                 continue;
             }
-            const bool is_old = *asks < woke;
+            const bool is_old = *asks < since;
             if (looked - std::max(*asks, woke) >=
                 (is_old ? old_is_quiet_after : new_is_quiet_after)) {
                 sibling->quiet_at = since;

@@ -138,6 +138,7 @@ struct digest_fetcher::shared {
                                                          std::optional<got_response>& answer);
     [[nodiscard]] bool takes_here(one& sibling, bool seen, std::optional<got_response>& answer);
     void take(one& sibling, bool seen, std::optional<got_response> answer);
+    void tell_benefit(const one& sibling, bool was_there) const;
     void tell_table(one& sibling);
     void tell_members(one& sibling, unsigned slot, const digest_follower::news& news);
     void tell_seen(one& sibling);

@@ -47,21 +47,29 @@ void digest_fetcher::shared::take(one& sibling, bool seen, std::optional<got_res
         if (seen) {
             tell_seen(sibling);
         } else {
+            if (answer_came && follower.figures().state == follow_state::current) {
+                tell_benefit(sibling, was_there);
+            }
             tell_table(sibling);
         }
     } catch (const std::bad_alloc&) {
         follower.failed(follow_trouble::too_large, "out of memory", steady_now());
         follower.tell_again();
     }
-    const unsigned slot = sibling.slot;
-    if (answer_came && follower.figures().state == follow_state::current && slot != no_slot) {
-        auto& its = context.table.benefit_of(slot);
-        was_there ? its.heard() : its.came_back();
-    }
     if (!seen) {
         tell_log(sibling);
     }
     show(sibling, seen);
+}
+
+// Before what it has is told of: whoever finds it there asks it.
+void digest_fetcher::shared::tell_benefit(const one& sibling, bool was_there) const {
+    const unsigned slot = sibling.slot;
+    if (slot == no_slot) {
+        return;
+    }
+    auto& its = context.table.benefit_of(slot);
+    was_there ? its.heard() : its.came_back();
 }
 
 // Side thread, or the loop while that does nothing. The digest of a sibling that is no longer followed may still be put here: it is

@@ -2,7 +2,7 @@
 // How many questions may go out beside others that are silent (fetch/sibling_query): one in twenty, and
 // eight more where there were few lately. Each worker has its own.
 //
-// One silent sibling is known as such by the second question. Where many are late at the same moment it
+// So many find whoever is silent out, and the rate of its answers falls. Where many are late at the same moment it
 // is this node, or its link, that has too much to do, and to ask twice makes more of it: of a node that
 // woke from a stop with 500 requests a third more went to origins so, and a quarter fewer with this
 // bound than where nothing was asked twice. Dean and Barroso ("The Tail at Scale", CACM 56(2), 2013) bound theirs

@@ -124,7 +124,8 @@ TEST_SUITE("scenario/partition") {
     TEST_CASE(
         "one that could not be reached for a while is asked as before as soon as it is heard") {
         auto settings = seldom_settings();
-        settings["peering"].erase("hit_worth");  // so that silence costs it what it costs by default
+        settings["peering"].erase(
+            "hit_worth");  // so that silence costs it what it costs by default
         apart at{settings};
         auto& f = at.f;
         constexpr int objects = 40;
@@ -149,6 +150,7 @@ TEST_SUITE("scenario/partition") {
         CHECK(f[1].get(at.url("/b0")).status == 200);
         CHECK(eventually([&] { return f.asked(1, "n0", "late") == objects; }));
         CHECK(f[1].get(at.url("/b1")).status == 200);
+        CHECK(f[1].stats().at("/siblings/held_back/n0"_json_pointer).get<int>() > 0);
         at.way->mend();
         at.store("/news");
         for (int i = 2; i < objects; ++i) {

@@ -125,7 +125,7 @@ TEST_SUITE("scenario/silent_siblings") {
     }
 
     TEST_CASE("it is waited for though whoever was asked beside it has nothing") {
-        asked_in_turn s{"1s"};
+        asked_in_turn s{"4s"};
         s.add([&](auto&, auto& c) {
             (void)eventually([&] { return s.asked(1, "false-hit") == 1; });
             c.send(object("of the first"));
