@@ -18,8 +18,6 @@ constexpr milliseconds longest_wait = std::chrono::minutes{1};
 constexpr std::chrono::seconds news_wait{25};
 /// An answer without anything new that comes at once: something there is in a hurry to end.
 constexpr milliseconds after_nothing{1000};
-/// A node knows of no sibling until then, and fetches by itself what they have.
-constexpr milliseconds most_before_first{50};
 constexpr milliseconds least_between{5};  // two questions, whatever peering.news is
 /// Of news, some hundreds of places: tens of microseconds.
 constexpr std::size_t light_bytes = 1024;
@@ -146,8 +144,6 @@ digest_follower::digest_follower(const follow_plan& plan, std::uint64_t seed, st
     if (plan_.stale_after == milliseconds{0}) {
         plan_.stale_after = std::max<milliseconds>(10 * plan_.refresh, std::chrono::minutes{1});
     }
-    // Not all at once after a start, and not late either.
-    next_ += milliseconds{random_() % most_before_first.count()};
 }
 
 // From 90 to 110 per cent.
