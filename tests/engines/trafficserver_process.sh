@@ -19,13 +19,19 @@ if ((EUID == 0)); then # the server does not serve as root
     as_user=(setpriv --reuid=65534 --regid=65534 --clear-groups)
 fi
 
-# spare_port: one that the system gave to a program that has ended: it is free, as a rule. In $spare.
+# spare_port: one that the system gave, and gives to nobody else while this test runs: it is bound, with SO_REUSEADDR as the
+# server binds it, and nobody listens there. In $spare.
 spare_port() {
     rm -f "$work/spare.port"
-    start_origin spare
-    spare=$port
-    kill "$pid"
-    wait "$pid" 2>/dev/null || true
+    start spare python3 -c 'import signal, socket, sys
+one = socket.socket()
+one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+one.bind(("127.0.0.1", 0))
+with open(sys.argv[1], "w") as to:
+    to.write(str(one.getsockname()[1]))
+signal.pause()' "$work/spare.port"
+    await "$work/spare.port" "$pid"
+    spare=$(<"$work/spare.port")
 }
 
 # make_server NAME [SIZE]: its folder $work/NAME, its cache of SIZE (64M). Lines for plugin.config on standard input.
