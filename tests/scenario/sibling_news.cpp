@@ -111,9 +111,11 @@ TEST_SUITE("scenario/sibling_news") {
         for (int i = 0; i < objects; ++i) {
             REQUIRE(f[0].get(f.origin.url("/" + std::to_string(i))).status == 200);
         }
-        REQUIRE(f.holds(1, "n0", objects));
+        // A key whose bits are all on already is no news, and its owner's count of keys comes with the next: of the
+        // last of them one in 180 is such.
+        REQUIRE(f.holds(1, "n0", objects - 10));
         CHECK(answers(f, 1, "whole") >= 2);
-        CHECK(f.claims(1, f.origin.url("/1499")));
+        CHECK(eventually([&] { return f.claims(1, f.origin.url("/1499")); }));
     }
 
     TEST_CASE("where either side's news is off, digests are fetched as they were") {
