@@ -27,7 +27,6 @@ std::optional<unsigned> as_shown(unsigned slot) noexcept {
 void digest_fetcher::shared::take(one& sibling, bool seen, std::optional<got_response> answer) {
     auto& follower = sibling.part(seen).follower;
     const bool was_there = !was_away(follower.figures());
-    const bool answer_came = answer.has_value();
     try {
         if (answer && answer->trouble != follow_trouble::none) {
             follower.failed(answer->trouble, std::move(answer->detail), steady_now());
@@ -47,7 +46,7 @@ void digest_fetcher::shared::take(one& sibling, bool seen, std::optional<got_res
         if (seen) {
             tell_seen(sibling);
         } else {
-            if (answer_came && follower.figures().state == follow_state::current) {
+            if (answer && follower.figures().state == follow_state::current) {
                 tell_benefit(sibling, was_there);
             }
             tell_table(sibling);

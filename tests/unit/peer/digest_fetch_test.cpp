@@ -110,6 +110,14 @@ struct bench : test::sibling_bench {
     unsigned changed = 0;
 };
 
+/// Of a node that hears its siblings first, however long it takes.
+follow_context waiting_context(bench& b, catching_up& catching) {
+    auto by = b.context();
+    by.catching = &catching;
+    by.budget = 10min;
+    return by;
+}
+
 }  // namespace
 
 TEST_SUITE("peer/digest_fetch") {
@@ -395,9 +403,7 @@ TEST_SUITE("peer/digest_fetch") {
         digests.publish(digest_under(b.secret, 0, 500, 1), wall_now());
         signature_checker checker{b.secret};
         catching_up catching{10min};
-        auto by = b.context();
-        by.catching = &catching;
-        by.budget = 10min;
+        auto by = waiting_context(b, catching);
         digest_fetcher fetcher{by};
         const net::closed_port nobody{b.io};
         sibling_server sibling{
@@ -442,9 +448,7 @@ TEST_SUITE("peer/digest_fetch") {
         digests.publish(digest_under(b.secret, 0, 500, 1), wall_now());
         signature_checker checker{b.secret};
         catching_up catching{10min};
-        auto by = b.context();
-        by.catching = &catching;
-        by.budget = 10min;
+        auto by = waiting_context(b, catching);
         by.news = 200ms;
         digest_fetcher fetcher{by};
         sibling_server sibling{b, [&](const auto& head) {
