@@ -300,8 +300,9 @@ object_table<peering_options> peering_table() {
             "Within which siblings are told of what came here or left: each keeps a request open "
             "that is answered when something changed. Longer sends fewer and larger answers. "
             "Where fewer than sixteen follow, they are told sooner: seven in seven sixteenths of "
-            "it, which is as many answers a second as sixteen get. 0: this instance neither tells "
-            "nor follows so, and digests are fetched every peers[].refresh."),
+            "it, which is as many answers a second as sixteen get. What is being fetched is told at "
+            "once, unless much of that came lately. 0: this instance neither tells nor follows so, "
+            "and digests are fetched every peers[].refresh."),
         value(
             "gateway_for",
             &peering_options::gateway_for,

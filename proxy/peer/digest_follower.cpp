@@ -1,6 +1,6 @@
 #include "proxy/peer/digest_follower.hpp"
 
-#include "proxy/peer/news_teller.hpp"
+#include "proxy/peer/news_pace.hpp"
 #include "proxy/peer/publication.hpp"
 
 #include <algorithm>

@@ -32,6 +32,10 @@ std::uint32_t& until_of(key_facts& facts, holder by) noexcept {
 
 constexpr auto under_way = static_cast<std::uint8_t>(holder::under_way);
 
+bool is_promise(const source_event& event) noexcept {
+    return event.what == source_event::kind::held && event.by == holder::under_way;
+}
+
 bool will_be_held(const key_facts& facts) noexcept {
     return (facts.holders & under_way) != 0;
 }
@@ -158,10 +162,12 @@ digest_source::~digest_source() = default;
 
 // The store tells under its locks and can do nothing about it.
 void digest_source::push(const source_event& event) noexcept {
-    bool is_first = false;
+    bool stirs = false;
     {
         const std::scoped_lock lock{inbox_guard_};
-        is_first = inbox_.empty();
+        const bool is_urgent = is_promise(event);
+        stirs = is_urgent ? !inbox_is_urgent_ : inbox_.empty() && !is_open_;
+        inbox_is_urgent_ = inbox_is_urgent_ || is_urgent;
         try {
             inbox_.push_back(event);
         } catch (const std::bad_alloc&) {
@@ -171,7 +177,7 @@ void digest_source::push(const source_event& event) noexcept {
                                     event.by == holder::under_way);
         }
     }
-    if (is_first && teller_) {
+    if (stirs && teller_) {
         signals_.stir();
     }
 }
@@ -297,6 +303,7 @@ void digest_source::apply(const source_event& event, wall_time now) {
     }
     if (ahead) {
         enter(event.key, facts);
+        is_urgent_ = is_urgent_ || is_promise(event);
     } else {
         leave(shard, facts);
     }
@@ -309,6 +316,7 @@ void digest_source::take_inbox(wall_time now) {
         handled_ = 0;
         const std::scoped_lock lock{inbox_guard_};
         std::swap(in_hand_, inbox_);
+        inbox_is_urgent_ = false;
         trusts_no_promise_ = std::exchange(lost_end_of_promise_, false);
     }
     // Each is of a key that nobody has looked at for long.
@@ -398,6 +406,7 @@ void digest_source::go_on_resizing(std::size_t keys) {
         now_ = std::move(next_);
         epoch_ = random_();
         counter_ = 0;
+        is_urgent_ = false;  // all of it is told as the whole
         if (now_->journal) {
             now_->journal->begin(0);
         }
@@ -430,7 +439,7 @@ void digest_source::publish(steady_time steady, wall_time now) {
     ++generations_;
     if (teller_) {
         teller_->whole_is_there();
-        teller_->stepped(steady);
+        stepped(steady);
     }
     wire_bytes squid;
     squid_figures said;
@@ -480,6 +489,7 @@ void digest_source::tick(steady_time steady, wall_time now) {
         publish(steady, now);
     }
     tell(steady, false);
+    await_more();
     note_figures();
 }
 
@@ -515,11 +525,13 @@ void digest_source::tell(steady_time steady, bool at_once) {
         return;
     }
     auto& journal = *now_->journal;
-    if (teller_->is_due(journal, steady) || (at_once && journal.is_open())) {
+    if (teller_->is_due(journal, of_step(), steady) || (at_once && journal.is_open())) {
         if (journal.close(counter_ + 1)) {
             ++counter_;
             now_->keys_at_step = listed_;
-            teller_->stepped(steady);
+            stepped(steady);
+        } else {
+            is_urgent_ = false;  // nothing differs in the end
         }
     }
     const auto size = now_->counts.size();
@@ -534,7 +546,24 @@ void digest_source::tell(steady_time steady, bool at_once) {
 
 steady_time digest_source::due_at() const noexcept {
     const bool has_news = teller_ && counter_ != 0 && now_->journal->is_open();
-    return has_news ? teller_->next() : steady_time::max();
+    return has_news ? teller_->next(of_step()) : steady_time::max();
+}
+
+void digest_source::stepped(steady_time steady) noexcept {
+    teller_->stepped(steady);
+    is_urgent_ = false;
+}
+
+// Last of all in a tick. What came during it, when it was not known that nothing is left to be told, has stirred nobody.
+void digest_source::await_more() {
+    const bool is_open = due_at() != steady_time::max();
+    const bool has_come = [this, is_open] {
+        const std::scoped_lock lock{inbox_guard_};
+        return std::exchange(is_open_, is_open) && !is_open && !inbox_.empty();
+    }();
+    if (has_come) {
+        signals_.stir();
+    }
 }
 
 void digest_source::settle(steady_time steady, wall_time now) {
@@ -552,6 +581,7 @@ void digest_source::settle(steady_time steady, wall_time now) {
         publish(steady, now);
     }
     tell(steady, true);
+    await_more();
     note_figures();
 }
 

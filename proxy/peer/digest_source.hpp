@@ -73,8 +73,9 @@ struct source_plan {
 
 /// How its keeper hears of what is to be done, and others of what was.
 struct source_signals {
-    /// Called on any thread, maybe under the store's locks: something came after a while of nothing,
-    /// or was wished for. A tick before next_news() would find it.
+    /// Called on any thread, maybe under the store's locks: something came after a while of nothing, or was
+    /// wished for, or is urgent and the first that is so since the last tick. A tick before next_news()
+    /// would find it.
     std::function<void()> stir = [] {};
     /// Called on the keeper's: there is something new on the shelf.
     std::function<void()> told = [] {};
@@ -186,7 +187,7 @@ public:
     [[nodiscard]] news_shelf* news() noexcept { return teller_ ? &teller_->shelf() : nullptr; }
     /// From when on a tick would tell what came. The keeper's.
     [[nodiscard]] steady_time next_news() const noexcept {
-        return teller_ ? teller_->next() : steady_time{};
+        return teller_ ? teller_->next(urgency::urgent) : steady_time{};
     }
     /// When a tick will have something to tell; max: nothing that it knows of.
     [[nodiscard]] steady_time due_at() const noexcept;
@@ -212,6 +213,11 @@ private:
     [[nodiscard]] bool must_publish(bool all_said, steady_time steady) const;
     void publish(steady_time steady, wall_time now);
     void tell(steady_time steady, bool at_once);
+    void stepped(steady_time steady) noexcept;
+    void await_more();
+    [[nodiscard]] urgency of_step() const noexcept {
+        return is_urgent_ ? urgency::urgent : urgency::ordinary;
+    }
     void note_figures();
 
     const source_plan plan_;
@@ -223,12 +229,15 @@ private:
 
     std::mutex inbox_guard_;
     std::vector<source_event> inbox_;
+    bool inbox_is_urgent_ = false;
+    bool is_open_ = false;  // a tick is due in any case: what is not urgent needs no other
     std::uint64_t lost_ = 0;
     bool lost_end_of_promise_ = false;  // one that is gone would stand for ever
 
     // The keeper's own.
     std::vector<source_event> in_hand_;
     std::size_t handled_ = 0;         // of in_hand_
+    bool is_urgent_ = false;          // a promise is told of by the step under way
     bool unpublished_ = false;        // a publication failed half way
     bool trusts_no_promise_ = false;  // as lost_end_of_promise_, of in_hand_
     key_table table_;

@@ -24,8 +24,7 @@ bool news_teller::has_plain_readers(steady_time now) const noexcept {
 }
 
 void news_teller::stepped(steady_time now) noexcept {
-    last_ = now;
-    told_to_ = readers_();
+    pace_.stepped(now, readers_());
     new_ = true;
     ++figures_.steps;
 }

@@ -1,12 +1,10 @@
 #pragma once
 // Closes the steps of a journal at their pace, and puts on the shelf what is asked for.
-//
-// What a pace bounds is messages: a step is one to each reader. So where few read, steps may be shorter:
-// as many messages as sixteen readers are told in `every`, and these few hear sooner.
 
 #include "filter/news_wire.hpp"
 #include "proxy/base/clock.hpp"
 #include "proxy/peer/change_journal.hpp"
+#include "proxy/peer/news_pace.hpp"
 #include "proxy/peer/news_shelf.hpp"
 
 #include <algorithm>
@@ -30,22 +28,6 @@ struct news_plan {
     std::function<std::size_t()> readers = [] { return std::size_t{0}; };
 };
 
-/// So many readers are told in `every` in any case.
-inline constexpr std::size_t readers_at_full_pace = 16;
-
-/// The least from one step's end to the next's: `every` by as many sixteenths as there are readers, all of
-/// it for more; and for none, to whom nothing is late.
-[[nodiscard]] constexpr std::chrono::milliseconds pace_for(std::chrono::milliseconds every,
-                                                           std::size_t readers) noexcept {
-    if (readers == 0 || readers >= readers_at_full_pace) {
-        return every;
-    }
-    constexpr std::chrono::milliseconds least{1};
-    const auto share = every * static_cast<std::int64_t>(readers) /
-                       static_cast<std::int64_t>(readers_at_full_pace);
-    return std::max(share, std::min(least, every));
-}
-
 struct teller_figures {
     std::uint64_t steps = 0;     ///< generations told of as news
     std::uint64_t messages = 0;  ///< made of them, one for all who ask from the same
@@ -60,7 +42,7 @@ class news_teller {
 public:
     /// @param plan  its `every`: from a step's first change to its end, at most
     explicit news_teller(news_plan plan)
-        : every_{plan.every},
+        : pace_{plan.every},
           key_of_{std::move(plan.key_of)},
           told_{std::move(plan.told)},
           readers_{std::move(plan.readers)},
@@ -77,13 +59,14 @@ public:
     [[nodiscard]] bool has_plain_readers(steady_time now) const noexcept;
 
     /// Whether what is open in the journal is to be told now.
-    [[nodiscard]] bool is_due(const change_journal& journal, steady_time now) const noexcept {
-        return journal.is_open() && now >= next();
+    [[nodiscard]] bool is_due(const change_journal& journal,
+                              urgency what,
+                              steady_time now) const noexcept {
+        return journal.is_open() && now >= next(what);
     }
-    /// Before that nothing new is told. Those who were told of the last step count, since they may be on
-    /// their way to ask again.
-    [[nodiscard]] steady_time next() const noexcept {
-        return last_ + pace_for(every_, std::max(told_to_, readers_()));
+    /// Before that nothing new is told.
+    [[nodiscard]] steady_time next(urgency what) const noexcept {
+        return pace_.next(what, readers_());
     }
     /// A step was closed, in whatever way.
     void stepped(steady_time now) noexcept;
@@ -100,13 +83,11 @@ public:
     [[nodiscard]] teller_figures figures(const change_journal& journal) const noexcept;
 
 private:
-    std::chrono::milliseconds every_;
+    news_pace pace_;
     filter::key_by_name key_of_;
     std::function<void()> told_;
     std::function<std::size_t()> readers_;
     news_shelf shelf_;
-    steady_time last_{};
-    std::size_t told_to_ = 0;  // who waited when it was closed
     std::optional<steady_time> plain_at_;
     std::vector<std::uint64_t> bases_;
     bool awaited_ = false;  // somebody who knows the newest waits for more

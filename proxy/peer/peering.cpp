@@ -258,15 +258,14 @@ news_shelf* peering::news_of(peer::waited_for what) {
     return nullptr;
 }
 
-// What was seen is told with what came to the digest, in one answer: while that has been told lately, its
-// step waits until it may be told again, `news` at most.
+// What was seen is told along with what came to the digest, in one answer.
 keeper::plan peering::look() {
     const auto now = steady_now();
     const auto digest = static_cast<std::size_t>(waited_for::digest);
     try {
         source_.tick(now, wall_now());
         if (seen_source_) {
-            seen_source_->tick(now, wall_now(), told_[digest] ? now : source_.next_news());
+            seen_source_->tick(now, wall_now(), told_[digest].has_value());
         }
         // Both at once, so that whoever waits for both is woken when both are there.
         waits_.wake_behind(std::exchange(told_, {}));
@@ -280,13 +279,13 @@ keeper::plan peering::look() {
     }
     waits_.wake_behind(std::exchange(told_, {}));
     keeper::plan next;
-    const auto mind = [&next](waited_for what, const auto& of, steady_time not_before = {}) {
-        next.until = std::min(next.until, std::max(of.due_at(), not_before));
-        next.from[static_cast<std::size_t>(what)] = std::max(of.next_news(), not_before);
+    const auto mind = [&next](waited_for what, const auto& of) {
+        next.until = std::min(next.until, of.due_at());
+        next.from[static_cast<std::size_t>(what)] = of.next_news();
     };
     mind(waited_for::digest, source_);
     if (seen_source_) {
-        mind(waited_for::seen, *seen_source_, source_.next_news());
+        mind(waited_for::seen, *seen_source_);
     }
     if (members_) {
         mind(waited_for::members, *members_);

@@ -100,7 +100,7 @@ void seen_source::look_at_filter() {
     }
 }
 
-void seen_source::tick(steady_time steady, wall_time now, steady_time not_before) {
+void seen_source::tick(steady_time steady, wall_time now, bool rides) {
     told_.listen(steady);
     take_noted();
     const bool looks = !looked_ || steady - *looked_ >= publish_after_;
@@ -109,7 +109,7 @@ void seen_source::tick(steady_time steady, wall_time now, steady_time not_before
         look_at_filter();
     }
     if (told_.any()) {
-        told_.tell(looks, steady, now, not_before);
+        told_.tell(looks, steady, now, rides);
     }
 }
 

@@ -49,9 +49,9 @@ public:
     /// beyond 65,536 in a tick is told when the filter is looked at.
     void noted(url_name name) noexcept;
 
-    /// Publishes when publish_after has passed and a bit has changed; tells news. No step that ends merely
-    /// because its pace is over ends before `not_before`. @throws std::bad_alloc; the next call goes on
-    void tick(steady_time steady, wall_time now, steady_time not_before = {});
+    /// Publishes when publish_after has passed and a bit has changed; tells news, `rides` as told_bits has
+    /// it. @throws std::bad_alloc; the next call goes on
+    void tick(steady_time steady, wall_time now, bool rides = false);
 
     /// As told_bits has them.
     [[nodiscard]] news_shelf* news() noexcept { return told_.news(); }

@@ -75,7 +75,7 @@ void told_bits::publish(wall_time now) {
     }
 }
 
-void told_bits::tell(bool publishes, steady_time steady, wall_time now, steady_time not_before) {
+void told_bits::tell(bool publishes, steady_time steady, wall_time now, bool rides) {
     const auto newest = digests_.now();
     const bool is_whole_of_now = newest && !journal_->is_open() &&
                                  newest->bits->stamp().generation == stamp().generation;
@@ -87,7 +87,9 @@ void told_bits::tell(bool publishes, steady_time steady, wall_time now, steady_t
         if (teller_) {
             teller_->stepped(steady);
         }
-    } else if (teller_ && steady >= not_before && teller_->is_due(*journal_, steady) &&
+    } else if (teller_ &&
+               (rides ? journal_->is_open()
+                      : teller_->is_due(*journal_, urgency::ordinary, steady)) &&
                journal_->close(counter_ + 1)) {
         ++counter_;
         teller_->stepped(steady);

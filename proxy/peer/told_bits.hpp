@@ -51,18 +51,19 @@ public:
     [[nodiscard]] std::uint64_t keys() const noexcept { return keys_; }
 
     /// Last of all in a tick: tells what has turned. `publishes`: it is time for a whole generation,
-    /// for those who do not follow by news. `not_before`: until then no step ends at its pace alone.
-    /// @pre any() @throws std::bad_alloc; the next call goes on
-    void tell(bool publishes, steady_time steady, wall_time now, steady_time not_before = {});
+    /// for those who do not follow by news. `rides`: whoever reads this is sent an answer now in any
+    /// case. @pre any() @throws std::bad_alloc; the next call goes on
+    void tell(bool publishes, steady_time steady, wall_time now, bool rides = false);
 
     [[nodiscard]] news_shelf* news() noexcept { return teller_ ? &teller_->shelf() : nullptr; }
     /// From when on tell() would tell what came.
     [[nodiscard]] steady_time next_news() const noexcept {
-        return teller_ ? teller_->next() : steady_time{};
+        return teller_ ? teller_->next(urgency::ordinary) : steady_time{};
     }
     /// When tell() will have something to tell; max: nothing.
     [[nodiscard]] steady_time due_at() const noexcept {
-        return teller_ && journal_ && journal_->is_open() ? teller_->next() : steady_time::max();
+        return teller_ && journal_ && journal_->is_open() ? teller_->next(urgency::ordinary)
+                                                          : steady_time::max();
     }
     [[nodiscard]] const publication& digests() const noexcept { return digests_; }
     [[nodiscard]] std::uint64_t bytes() const;

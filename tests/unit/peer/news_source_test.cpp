@@ -9,9 +9,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace reprise::proxy::peer::test::of_news_source {
@@ -39,7 +41,11 @@ struct world {
                  secret,
                  [this] { return ++drawn; },
                  {.stir = [this] { ++stirred; },
-                  .told = [this] { ++told; },
+                  .told =
+                      [this] {
+                          ++told;
+                          std::exchange(on_told, [] {})();
+                      },
                   .readers = [this] { return waiting; }}} {}
 
     void hold(std::uint64_t i, std::chrono::seconds fresh = 1h) {
@@ -59,6 +65,7 @@ struct world {
 
     std::uint64_t drawn = 100;
     unsigned stirred = 0, told = 0;
+    std::function<void()> on_told = [] {};
     std::size_t waiting = 0;  // for news
     std::chrono::milliseconds passed{0};
     fleet_secret secret = fleet_secret::none();
@@ -109,6 +116,18 @@ struct reader {
         }
         FAIL("it does not catch up");
     }
+    /// News as soon as it may be told, until the pace is all that is left.
+    void use_all_that_is_saved() {
+        for (std::uint64_t i = 0; i < 20; ++i) {
+            w.hold(1'000'000 + i);
+            w.pass(0ms);
+            if (w.source.due_at() != steady_time::max()) {
+                w.pass(std::chrono::ceil<std::chrono::milliseconds>(w.source.due_at() - zero -
+                                                                    w.passed));
+            }
+            CHECK(ask());
+        }
+    }
     [[nodiscard]] bool lists(std::uint64_t i) const {
         return held->now().may_contain(key_of(name_of(url_of(i), w.secret), w.secret));
     }
@@ -143,52 +162,103 @@ TEST_SUITE("peer/news_source") {
         CHECK(r.ask());
         CHECK(r.lists(1));
         CHECK(r.news == 1);
-        const auto newest = w.shelf().newest();
+        // As is the next, a little apart.
         w.hold(3);
+        w.pass(49ms);
+        CHECK(r.ask());
+        CHECK_FALSE(r.lists(3));
+        w.pass(1ms);
+        CHECK(r.ask());
+        CHECK(r.lists(3));
+        r.use_all_that_is_saved();
+        const auto told = r.news;
+        const auto newest = w.shelf().newest();
+        w.hold(4);
         w.pass(100ms);
         CHECK(w.shelf().newest() == newest);
-        CHECK(w.source.next_news() == zero + w.passed + 100ms);
-        w.hold(4);
+        CHECK(w.source.due_at() == zero + w.passed + 100ms);
+        w.hold(5);
         w.pass(100ms);
         CHECK(w.shelf().newest().counter == newest.counter + 1);
         CHECK(r.ask());
-        CHECK(r.lists(3));
         CHECK(r.lists(4));
+        CHECK(r.lists(5));
         w.drop(1);
         w.pass(200ms);
         CHECK(r.ask());
         CHECK_FALSE(r.lists(1));
         CHECK(r.wholes == 1);
-        CHECK(r.news == 3);
+        CHECK(r.news == told + 2);
     }
 
     TEST_CASE("where few follow they are told sooner, and as many messages are sent") {
-        CHECK(pace_for(200ms, 0) == 200ms);
-        CHECK(pace_for(200ms, 1) == 12ms);
-        CHECK(pace_for(200ms, 7) == 87ms);
-        CHECK(pace_for(200ms, 16) == 200ms);
-        CHECK(pace_for(200ms, 1000) == 200ms);
-        CHECK(pace_for(1ms, 1) == 1ms);
-        CHECK(pace_for(0ms, 1) == 0ms);
         world w;
         auto r = quiet_reader(w);
         w.waiting = 4;
+        r.use_all_that_is_saved();
         w.hold(1);
-        w.pass(0ms);
+        w.pass(50ms);
         const auto first = w.shelf().newest();
-        CHECK(w.source.next_news() == zero + w.passed + 50ms);
         // Those who were told are on their way to ask again, and count.
         w.waiting = 0;
         w.hold(2);
         w.pass(49ms);
         CHECK(w.shelf().newest() == first);
+        // More that wait, of those who came since, make it longer at once.
+        w.waiting = 8;
+        CHECK(w.source.due_at() == zero + w.passed + 51ms);
         w.waiting = 3;
         w.pass(1ms);
         CHECK(w.shelf().newest().counter == first.counter + 1);
-        CHECK(w.source.next_news() == zero + w.passed + 37ms);
-        // More that wait, of those who came since, make it longer at once.
-        w.waiting = 8;
-        CHECK(w.source.next_news() == zero + w.passed + 100ms);
+        w.hold(3);
+        w.pass(0ms);
+        CHECK(w.source.due_at() == zero + w.passed + 37ms);
+        r.catch_up();
+        CHECK(r.lists(2));
+    }
+
+    TEST_CASE("what a fetch will bring does not wait for the pace where all else does") {
+        world w;
+        auto r = quiet_reader(w);
+        r.use_all_that_is_saved();
+        w.stirred = 0;
+        w.hold(1);
+        w.pass(50ms);
+        CHECK(r.ask());
+        CHECK_FALSE(r.lists(1));
+        // What is ordinary waits for the tick that is due in any case.
+        w.hold(2);
+        CHECK(w.stirred == 1);
+        w.tell(holder::under_way, 3);
+        w.tell(holder::under_way, 4);
+        CHECK(w.stirred == 2);
+        w.pass(0ms);
+        CHECK(r.ask());
+        for (const std::uint64_t i : {1, 2, 3, 4}) {
+            CAPTURE(i);
+            CHECK(r.lists(i));
+        }
+        // Four such in a row, a little apart.
+        for (std::uint64_t i = 5; i < 8; ++i) {
+            CAPTURE(i);
+            w.tell(holder::under_way, i);
+            w.pass(50ms);
+            CHECK(r.ask());
+            CHECK(r.lists(i));
+        }
+    }
+
+    TEST_CASE("what came while a step ended is not left lying") {
+        world w;
+        auto r = quiet_reader(w);
+        r.use_all_that_is_saved();
+        w.hold(1);
+        w.pass(100ms);
+        w.on_told = [&w] { w.hold(2); };  // the keeper is in its tick
+        w.stirred = 0;
+        w.pass(100ms);
+        CHECK(w.stirred == 1);
+        w.pass(200ms);
         r.catch_up();
         CHECK(r.lists(2));
     }
