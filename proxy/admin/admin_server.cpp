@@ -2,31 +2,29 @@
 
 #include "proxy/admin/admin_answers.hpp"
 #include "proxy/admin/admin_pages.hpp"
+#include "proxy/admin/handlers_desk.hpp"
+#include "proxy/admin/log_thrown.hpp"
 #include "proxy/admin/mailbox.hpp"
 #include "proxy/admin/visitors.hpp"
+#include "proxy/admin/written_answer.hpp"
 #include "proxy/base/clock.hpp"
 #include "proxy/base/log.hpp"
 #include "proxy/base/seldom.hpp"
-#include "proxy/net/side_thread.hpp"
 #include "proxy/net/spare_descriptors.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
-#include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <boost/asio/write.hpp>
 #include <boost/beast/core/basic_stream.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <csignal>
 #include <exception>
@@ -52,29 +50,14 @@ namespace beast_http = boost::beast::http;
 using asio::ip::tcp;
 using unix_stream = asio::local::stream_protocol;
 using any_stream = visitor::protocol;
-using client_stream = beast::basic_stream<any_stream>;
 using boost::system::error_code;
 
 // How much is still read from a client that we have already answered for good, and for how long.
 constexpr std::size_t drained_most = 256 << 10;
 constexpr std::chrono::seconds drained_for{1};
-constexpr std::chrono::milliseconds meanwhile_after{1000};
-constexpr std::chrono::milliseconds between_looks{250};  // at an admin_stream
 
 asio::redirect_error_t<asio::use_awaitable_t<>> into(error_code& error) {
     return asio::redirect_error(asio::use_awaitable, error);
-}
-
-void log_exception(std::string_view where, const std::exception_ptr& thrown) noexcept {
-    try {
-        if (thrown) {
-            std::rethrow_exception(thrown);
-        }
-    } catch (const std::exception& error) {
-        log::error("admin: ", where, ": ", std::string_view{error.what()});
-    } catch (...) {
-        log::error("admin: ", where, ": an unknown exception");
-    }
 }
 
 // A client's address as it counts: the same whether it came by IPv4 or mapped into IPv6.
@@ -102,30 +85,6 @@ std::optional<caller> caller_at(const unix_stream::socket& /*socket*/) {
     return caller{{}, {.local = {}, .from_here = true, .by_socket = true}};
 }
 
-// A request as a handler sees it, for as long as that takes.
-struct owned_request {
-    beast_http::verb method;
-    std::string path, query, body;
-    [[nodiscard]] admin_request view() const { return {method, path, query, body}; }
-};
-
-// What a connection's coroutine waits for, and owns alone: others have weak pointers.
-struct awaited_answer {
-    explicit awaited_answer(asio::io_context& io) : timer{io} {}
-    asio::steady_timer timer;
-    std::optional<admin_response> answer;
-    bool happened = false;  // what the answer was to wait for
-};
-
-// One more of what is bounded, for as long as this is there.
-struct counted {
-    explicit counted(std::atomic<std::size_t>& of) : count{of} { ++count; }
-    ~counted() { --count; }
-    counted(const counted&) = delete;
-    counted& operator=(const counted&) = delete;
-    std::atomic<std::size_t>& count;
-};
-
 // The status for what could not be read as a request; 0 when there is nobody to tell.
 unsigned status_of(const error_code& error) noexcept {
     if (error == beast_http::error::header_limit || error == beast_http::error::buffer_overflow) {
@@ -139,18 +98,6 @@ unsigned status_of(const error_code& error) noexcept {
     }
     const auto& beasts = beast_http::make_error_code(beast_http::error::end_of_stream).category();
     return error.category() == beasts ? 400 : 0;
-}
-
-// A response but for its body. Beast would write whatever a message may be, each in buffers of a kind of its own: that
-// was half of this batch's code, and a third of its compiler's time.
-std::string head_of(const admin_http_response& response) {
-    std::string text = response.version() == 10 ? "HTTP/1.0 " : "HTTP/1.1 ";
-    text += std::to_string(response.result_int());
-    text.append(1, ' ').append(response.reason()).append("\r\n");
-    for (const auto& field : response) {
-        text.append(field.name_string()).append(": ").append(field.value()).append("\r\n");
-    }
-    return text.append("\r\n");
 }
 
 descriptor copy_of(const descriptor& one) {
@@ -280,7 +227,7 @@ public:
         if (!io_) {
             return;
         }
-        stopping_ = true;
+        desk_.stop();
         io_->stop();
         if (thread_.joinable()) {
             thread_.join();
@@ -319,14 +266,14 @@ private:
                 io_->run();
                 return;
             } catch (...) {
-                log_exception("event loop", std::current_exception());
+                log_thrown("event loop", std::current_exception());
             }
         }
     }
 
     void spawn(std::string_view what, asio::awaitable<void> work) {
         asio::co_spawn(*io_, std::move(work), [what](const std::exception_ptr& thrown) {
-            log_exception(what, thrown);
+            log_thrown(what, thrown);
         });
     }
 
@@ -346,7 +293,7 @@ private:
                         hooks_.tick();
                     }
                 } catch (...) {
-                    log_exception("ticking", std::current_exception());
+                    log_thrown("ticking", std::current_exception());
                 }
                 ticking_ = false;
             });
@@ -462,7 +409,7 @@ private:
         own.begin(visitor::stage::sending);
         stream.expires_after(limits_.request);
         if (body && !head) {
-            co_await send_as_it_comes(stream, response, *body);
+            co_await send_as_it_comes(stream, response, *body, limits_.request);
             co_return false;
         }
         const bool sent = co_await send(stream, response, keep, head);
@@ -489,159 +436,26 @@ private:
         if (judged.route->at_once) {
             told = admin_answers::call(*judged.route, asked->view());
         } else {
-            told = co_await call_aside(*judged.route, std::move(asked));
+            told = co_await desk_.call(*judged.route, std::move(asked));
         }
         auto stream = std::move(told.stream);
         answered out{admin_answers::dressed(std::move(told)), std::move(stream)};
         co_return out;
     }
 
-    // True: what was waited for is there; false: it took too long.
-    template <class Condition>
-    static asio::awaitable<bool> wait_for(std::shared_ptr<awaited_answer> slot,
-                                          std::chrono::milliseconds most,
-                                          Condition is_there) {
-        slot->timer.expires_after(most);
-        while (!is_there(*slot)) {
-            error_code woken;
-            co_await slot->timer.async_wait(into(woken));
-            if (!woken) {
-                co_return is_there(*slot);
-            }
-        }
-        co_return true;
-    }
-
-    // The handler's answer, made on its own thread, once it may be sent.
-    asio::awaitable<admin_response> call_aside(const admin_route& route,
-                                               std::shared_ptr<const owned_request> asked) {
-        admin_response late;
-        const bool patient = !route.meanwhile;
-        if (calls_ >= limits_.calls) {
-            if (!patient) {
-                co_return route.meanwhile();
-            }
-            late.status = 503;
-            late.body = "busy: what was asked before takes long; nothing was done\n";
-            co_return late;
-        }
-        const auto slot = std::make_shared<awaited_answer>(*io_);
-        post_call(route, std::move(asked), slot);
-        const auto most = patient ? limits_.request : std::min(limits_.request, meanwhile_after);
-        const bool answered = co_await wait_for(
-            slot, most, [](const awaited_answer& now) { return bool{now.answer}; });
-        if (!answered && !patient) {
-            co_return route.meanwhile();
-        }
-        if (!answered) {
-            late.status = 504;
-            late.body = "this takes long, or what was asked before does; it will be done yet\n";
-            co_return late;
-        }
-        auto told = std::move(*slot->answer);
-        if (const auto wait = std::exchange(told.wait, nullptr)) {
-            if (waits_ >= limits_.waits) {
-                co_return wait->otherwise;
-            }
-            const counted here{waits_};
-            const bool happened = co_await wait_for(
-                slot, wait->most, [](const awaited_answer& now) { return now.happened; });
-            if (!happened) {
-                co_return wait->otherwise;
-            }
-        }
-        co_return told;
-    }
-
-    void post_call(const admin_route& route,
-                   std::shared_ptr<const owned_request> asked,
-                   const std::weak_ptr<awaited_answer>& slot) {
-        const auto one = std::make_shared<counted>(calls_);  // while it waits, or is being made
-        desk_.post([this, &route, asked = std::move(asked), slot, box = box_, one] {
-            if (stopping_) {
-                return;
-            }
-            auto told = admin_answers::call(route, asked->view());
-            try {
-                if (told.wait) {
-                    told.wait->begin([slot, box] {
-                        box->post([slot] {
-                            if (const auto waiting = slot.lock()) {
-                                waiting->happened = true;
-                                waiting->timer.cancel();
-                            }
-                        });
-                    });
-                }
-                box->post([slot, told = std::move(told)]() mutable {
-                    if (const auto waiting = slot.lock()) {
-                        waiting->answer = std::move(told);
-                        waiting->timer.cancel();
-                    }
-                });
-            } catch (...) {
-                log_exception("an answer", std::current_exception());
-            }
-        });
-    }
-
-    // True when all of it was written. Of head and body at once, else the second would wait for what the
-    // client's kernel says of the first.
-    static asio::awaitable<bool> write(client_stream& stream,
-                                       std::string_view head,
-                                       std::string_view body) {
-        const std::array<asio::const_buffer, 2> both{asio::buffer(head), asio::buffer(body)};
-        error_code error;
-        co_await asio::async_write(stream, both, into(error));
-        co_return !error;
-    }
-
-    // True when all of it was written.
-    static asio::awaitable<bool> send(client_stream& stream,
-                                      admin_http_response& response,
-                                      bool keep,
-                                      bool head) {
-        response.keep_alive(keep);
-        response.prepare_payload();
-        const auto text = head_of(response);
-        co_return co_await write(stream, text, head ? std::string_view{} : response.body());
-    }
-
-    // Ends when the client has left, or takes nothing for as long as a request may take.
-    asio::awaitable<void> send_as_it_comes(client_stream& to,
-                                           admin_http_response& response,
-                                           admin_stream& body) {
-        response.keep_alive(false);  // its end is the connection's
-        const auto head = head_of(response);
-        bool is_there = co_await write(to, head, {});
-        asio::steady_timer pause{*io_};
-        while (is_there) {
-            const auto text = body.next();
-            if (!text.empty()) {
-                to.expires_after(limits_.request);
-                is_there = co_await write(to, text, {});
-            }
-            to.expires_never();
-            pause.expires_after(between_looks);
-            error_code ignored;
-            co_await pause.async_wait(into(ignored));
-        }
-    }
-
     admin_hooks hooks_;
     const admin_limits limits_;
     admin_answers answers_;
     unsigned of_client_ = 0;
-    std::atomic<std::size_t> calls_{0}, waits_{0};
     visitors visitors_{limits_.connections};
     // One for a connection, others for what its handler opens.
     net::spare_descriptors spare_{16};
     log::seldom cannot_accept_;
-    std::atomic<bool> stopping_{false}, ticking_{false};
+    std::atomic<bool> ticking_{false};
     std::thread thread_;
     std::optional<asio::io_context> io_{std::in_place, 1};  // after what its coroutines use
     const std::shared_ptr<mailbox> box_{std::make_shared<mailbox>(*io_)};
-    net::side_thread desk_{"admin work"};  // where handlers run
+    handlers_desk desk_{*io_, box_, limits_};
     std::optional<tcp::acceptor> acceptor_;
     std::optional<unix_stream::acceptor> unix_acceptor_;
     std::optional<admin_socket> socket_;     // its file
