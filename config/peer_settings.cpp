@@ -292,17 +292,17 @@ object_table<peering_options> peering_table() {
               "of N disks then has N times the room, and asks the origin once; what it costs is a "
               "way through the home for what is not in memory here. A home that does not answer "
               "within peering.budget is passed by. To be set on all nodes."),
-        value(
-            "news",
-            &peering_options::news,
-            time_between(0ms, 1min),
-            restart,
-            "Within which siblings are told of what came here or left: each keeps a request open "
-            "that is answered when something changed. Longer sends fewer and larger answers. "
-            "Where fewer than sixteen follow, they are told sooner: seven in seven sixteenths of "
-            "it, which is as many answers a second as sixteen get. What is being fetched is told at "
-            "once, unless much of that came lately. 0: this instance neither tells nor follows so, "
-            "and digests are fetched every peers[].refresh."),
+        value("news",
+              &peering_options::news,
+              time_between(0ms, 1min),
+              restart,
+              "Within which siblings are told of what came here or left: each keeps a request open "
+              "that is answered when something changed. Longer sends fewer and larger answers. "
+              "Where fewer than sixteen follow, they are told sooner as a rule: seven in seven "
+              "sixteenths of it, which is as many answers a second as sixteen get. What is being "
+              "fetched goes first, at once unless much of that came lately. 0: this instance "
+              "neither tells nor follows so, "
+              "and digests are fetched every peers[].refresh."),
         value(
             "gateway_for",
             &peering_options::gateway_for,

@@ -453,7 +453,8 @@ private:
     log::seldom cannot_accept_;
     std::atomic<bool> ticking_{false};
     std::thread thread_;
-    std::optional<asio::io_context> io_{std::in_place, 1};  // after what its coroutines use
+    std::optional<asio::io_context> io_{std::in_place,
+                                        1};  // stop() ends its coroutines, before all of this goes
     const std::shared_ptr<mailbox> box_{std::make_shared<mailbox>(*io_)};
     handlers_desk desk_{*io_, box_, limits_};
     std::optional<tcp::acceptor> acceptor_;

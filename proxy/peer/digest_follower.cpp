@@ -384,7 +384,7 @@ void digest_follower::answered(const follow_answer& answer,
     }
 }
 
-// Half of the least that it waits who is read by nobody else; a sibling that does not keep to it is asked no
+// Half of the pace of one who is read by nobody else; a sibling that does not keep to it is asked no
 // more often than that.
 milliseconds digest_follower::after_news() const noexcept {
     return std::max(pace_for(plan_.news, 1) / 2, least_between);

@@ -16,6 +16,9 @@ using filter::squid_source;
 
 namespace {
 
+/// Where seven follow, 0.7 s of a page's objects, one by one.
+constexpr unsigned most_saved_steps = 8;
+
 /// Room for as many more keys as there are when a filter is made, at least: see capacity_for.
 constexpr double head_room = 1.6;
 constexpr unsigned shrink_below = 4;  // the capacity's share of keys, as a divisor
@@ -151,6 +154,7 @@ digest_source::digest_source(const source_plan& plan,
     if (plan.news.count() > 0) {
         teller_.emplace(
             news_plan{.every = plan.news,
+                      .most_saved = most_saved_steps,
                       .key_of = [this](std::uint64_t name) { return key_of(name, secret_); },
                       .stir = signals_.stir,
                       .told = signals_.told,
@@ -303,7 +307,7 @@ void digest_source::apply(const source_event& event, wall_time now) {
     }
     if (ahead) {
         enter(event.key, facts);
-        is_urgent_ = is_urgent_ || is_promise(event);
+        is_urgent_ = is_urgent_ || (is_promise(event) && now_->journal && now_->journal->is_open());
     } else {
         leave(shard, facts);
     }
@@ -422,6 +426,7 @@ void digest_source::publish(steady_time steady, wall_time now) {
         const bool stepped = now_->journal->is_open() && now_->journal->close(next_counter);
         next_counter = stepped ? next_counter : counter_;
         counter_ = next_counter;  // a step that was closed is, whatever fails below
+        is_urgent_ = false;
         now_->keys_at_step = listed_;
     }
     const filter::digest_stamp stamp{.seed = secret_.id(),
@@ -465,6 +470,7 @@ void digest_source::publish(steady_time steady, wall_time now) {
 }
 
 void digest_source::tick(steady_time steady, wall_time now) {
+    const at_end awaits{*this};
     // Before the inbox: what was said before loaded() is in that then, and none of it in the next.
     const bool all_said = loaded_.load(std::memory_order_acquire);
     if (teller_) {
@@ -489,7 +495,6 @@ void digest_source::tick(steady_time steady, wall_time now) {
         publish(steady, now);
     }
     tell(steady, false);
-    await_more();
     note_figures();
 }
 
@@ -554,8 +559,8 @@ void digest_source::stepped(steady_time steady) noexcept {
     is_urgent_ = false;
 }
 
-// Last of all in a tick. What came during it, when it was not known that nothing is left to be told, has stirred nobody.
-void digest_source::await_more() {
+// What came during a tick, when it was not known that nothing is left to be told, has stirred nobody.
+void digest_source::await_more() noexcept {
     const bool is_open = due_at() != steady_time::max();
     const bool has_come = [this, is_open] {
         const std::scoped_lock lock{inbox_guard_};
@@ -567,6 +572,7 @@ void digest_source::await_more() {
 }
 
 void digest_source::settle(steady_time steady, wall_time now) {
+    const at_end awaits{*this};
     const bool all_said = loaded_.load(std::memory_order_acquire);
     take_inbox(now);
     sweep(key_table::shards, now);
@@ -581,7 +587,6 @@ void digest_source::settle(steady_time steady, wall_time now) {
         publish(steady, now);
     }
     tell(steady, true);
-    await_more();
     note_figures();
 }
 

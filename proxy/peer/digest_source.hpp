@@ -185,7 +185,7 @@ public:
     [[nodiscard]] const publication& digests() const noexcept { return digests_; }
     /// Null: plan.news is 0. Its look() and wishes are any thread's.
     [[nodiscard]] news_shelf* news() noexcept { return teller_ ? &teller_->shelf() : nullptr; }
-    /// From when on a tick would tell what came. The keeper's.
+    /// From when on a tick would tell what came, if that is urgent. The keeper's.
     [[nodiscard]] steady_time next_news() const noexcept {
         return teller_ ? teller_->next(urgency::urgent) : steady_time{};
     }
@@ -214,7 +214,11 @@ private:
     void publish(steady_time steady, wall_time now);
     void tell(steady_time steady, bool at_once);
     void stepped(steady_time steady) noexcept;
-    void await_more();
+    void await_more() noexcept;
+    struct at_end {  // of a tick, however it ends
+        digest_source& of;
+        ~at_end() { of.await_more(); }
+    };
     [[nodiscard]] urgency of_step() const noexcept {
         return is_urgent_ ? urgency::urgent : urgency::ordinary;
     }

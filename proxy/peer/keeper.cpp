@@ -9,7 +9,8 @@ namespace reprise::proxy::peer {
 
 namespace {
 
-// What could not be done, for want of memory, is due at once: it is tried so often, and no more.
+// What could not be done, for want of memory, is due at once, and what comes may be nothing to be told: it is looked at so
+// often, and no more.
 constexpr std::chrono::milliseconds least_between_looks{1};
 
 }  // namespace
@@ -50,6 +51,9 @@ void keeper::run() {
         auto next = look_();
         const auto now = steady_now();
         next.until = std::clamp(next.until, now + least_between_looks, now + every_);
+        for (auto& from : next.from) {
+            from = std::max(from, now + least_between_looks);
+        }
         lock.lock();
         doze(lock, next);
     }

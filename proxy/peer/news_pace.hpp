@@ -3,7 +3,7 @@
 //
 // What a pace bounds is messages: a step is one to each reader. So where few read, steps may be shorter:
 // as many messages as sixteen readers are told in `every`, and these few hear sooner. A step that was not
-// needed may be made up for later (a token bucket), and half of what is saved is for what is urgent: of that a
+// needed may be made up for later (a token bucket), and half of what may be saved is for what is urgent: of that a
 // busy node has little, and tells it at once.
 //
 // Threads   its owner's.
@@ -40,38 +40,44 @@ enum class urgency : std::uint8_t {
 
 class news_pace {
 public:
-    static constexpr double most_saved = 8;  ///< steps
-    static constexpr int closest = 4;        ///< no two are closer than this part of the pace
+    static constexpr int closest = 4;  ///< no two steps are closer than this part of the pace
 
-    explicit news_pace(std::chrono::milliseconds every) noexcept : every_{every} {}
+    /// @param most_saved  steps, the next one among them; 1: what was not needed is not made up for
+    news_pace(std::chrono::milliseconds every, unsigned most_saved) noexcept
+        : every_{every},
+          most_saved_{most_saved},
+          saved_{static_cast<double>(most_saved)} {}
 
     /// The next step may end then, with so many readers now: never more than `every` behind the last one, and one
-    /// that tells of something urgent no more than pace_for(every, readers). Those who were told of the last one
+    /// that tells of something urgent no more than pace_for(every, readers). Those who were told of the last ones
     /// count, since they may be on their way to ask again.
     [[nodiscard]] steady_time next(urgency what, std::size_t readers) const noexcept {
         const std::chrono::duration<double> every{every_}, pace{of(readers)};
-        const double needed = what == urgency::urgent ? 1 : 1 + most_saved / 2;
-        const auto wait = std::clamp((needed - saved_) * pace, pace / closest, every);
+        const auto kept = what == urgency::urgent ? 0 : most_saved_ / 2;
+        const auto wait = std::clamp((1.0 + kept - saved_) * pace, pace / closest, every);
         return last_ + std::chrono::duration_cast<steady_time::duration>(wait);
     }
     /// A step has ended, and so many were told.
     void stepped(steady_time now, std::size_t readers) noexcept {
         const std::chrono::duration<double> since{now - last_}, pace{of(readers)};
-        const auto gained = pace.count() > 0 ? since / pace : most_saved;
-        saved_ = std::clamp(saved_ + gained - 1, 0.0, most_saved - 1);
+        const auto gained = pace.count() > 0 ? since / pace : most_saved_;
+        saved_ = std::clamp(saved_ + gained - 1, 0.0, most_saved_ - 1.0);
+        told_to_ = since < almost_all * pace ? std::max(told_to_, readers) : readers;
         last_ = now;
-        told_to_ = readers;
     }
 
 private:
+    static constexpr double almost_all = 0.9;  // of a pace, which may be short by a moment
+
     [[nodiscard]] std::chrono::milliseconds of(std::size_t readers) const noexcept {
         return pace_for(every_, std::max(told_to_, readers));
     }
 
     std::chrono::milliseconds every_;
+    unsigned most_saved_;
+    double saved_;  // right behind last_
     steady_time last_{};
-    std::size_t told_to_ = 0;
-    double saved_ = most_saved;  // right behind last_
+    std::size_t told_to_ = 0;  // of the steps of about a pace
 };
 
 }  // namespace reprise::proxy::peer

@@ -22,6 +22,7 @@ namespace reprise::proxy::peer {
 /// How news is told; none where `every` is 0.
 struct news_plan {
     std::chrono::milliseconds every{0};
+    unsigned most_saved = 1;  ///< as news_pace has it
     filter::key_by_name key_of{};
     std::function<void()> stir = [] {};  ///< as source_signals has them
     std::function<void()> told = [] {};
@@ -42,7 +43,7 @@ class news_teller {
 public:
     /// @param plan  its `every`: from a step's first change to its end, at most
     explicit news_teller(news_plan plan)
-        : pace_{plan.every},
+        : pace_{plan.every, plan.most_saved},
           key_of_{std::move(plan.key_of)},
           told_{std::move(plan.told)},
           readers_{std::move(plan.readers)},

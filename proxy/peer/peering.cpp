@@ -261,11 +261,13 @@ news_shelf* peering::news_of(peer::waited_for what) {
 // What was seen is told along with what came to the digest, in one answer.
 keeper::plan peering::look() {
     const auto now = steady_now();
-    const auto digest = static_cast<std::size_t>(waited_for::digest);
     try {
+        const auto* const shelf = source_.news();
+        const auto newest = shelf != nullptr ? shelf->newest() : filter::digest_generation{};
         source_.tick(now, wall_now());
         if (seen_source_) {
-            seen_source_->tick(now, wall_now(), told_[digest].has_value());
+            const bool is_told = shelf != nullptr && shelf->newest() != newest;
+            seen_source_->tick(now, wall_now(), is_told);
         }
         // Both at once, so that whoever waits for both is woken when both are there.
         waits_.wake_behind(std::exchange(told_, {}));

@@ -51,8 +51,8 @@ public:
     [[nodiscard]] std::uint64_t keys() const noexcept { return keys_; }
 
     /// Last of all in a tick: tells what has turned. `publishes`: it is time for a whole generation,
-    /// for those who do not follow by news. `rides`: whoever reads this is sent an answer now in any
-    /// case. @pre any() @throws std::bad_alloc; the next call goes on
+    /// for those who do not follow by news. `rides`: a step of what is told along with this has
+    /// just ended, so that whoever waits for both is sent an answer in any case. @pre any() @throws std::bad_alloc; the next call goes on
     void tell(bool publishes, steady_time steady, wall_time now, bool rides = false);
 
     [[nodiscard]] news_shelf* news() noexcept { return teller_ ? &teller_->shelf() : nullptr; }

@@ -238,7 +238,7 @@ TEST_SUITE("peer/news_source") {
             CAPTURE(i);
             CHECK(r.lists(i));
         }
-        // Four such in a row, a little apart.
+        // So are more of them in a row, a little apart.
         for (std::uint64_t i = 5; i < 8; ++i) {
             CAPTURE(i);
             w.tell(holder::under_way, i);

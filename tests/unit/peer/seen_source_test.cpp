@@ -156,6 +156,34 @@ TEST_SUITE("peer/seen_source") {
         CHECK_FALSE(held->now().may_contain(by_name(0)));
     }
 
+    TEST_CASE("what was seen waits for its own pace, and goes along with what is told sooner") {
+        filter::admission_filter seen{{.objects = 1'000, .age = 1h}, second};
+        seen_source source{
+            filter::test::test_seed(),
+            30s,
+            [&seen](const filter::digest_stamp& stamp) {
+                return std::make_unique<filter::digest>(seen.recent_digest(stamp));
+            },
+            [] { return 9; },
+            {.every = 200ms, .key_of = [](std::uint64_t name) { return nth_key(1, name); }}};
+        source.tick(start, now);
+        const auto steps_after = [&](std::uint64_t name, steady_time steady, bool rides) {
+            const auto before = source.news()->newest().counter;
+            source.noted(name);
+            source.tick(steady, now, rides);
+            return source.news()->newest().counter - before;
+        };
+        CHECK(steps_after(1, start + 200ms, false) == 1);
+        CHECK(steps_after(2, start + 300ms, false) == 0);
+        CHECK(steps_after(3, start + 310ms, true) == 1);
+        CHECK(steps_after(4, start + 500ms, false) == 0);  // its pace begins anew then
+        CHECK(steps_after(5, start + 510ms, false) == 1);
+        // Where there is nothing to tell nothing goes along.
+        const auto newest = source.news()->newest();
+        source.tick(start + 520ms, now, true);
+        CHECK(source.news()->newest() == newest);
+    }
+
     TEST_CASE("what a busy second brings is news, also of a filter that is still small") {
         const auto by_name = [](std::uint64_t name) { return nth_key(1, name); };
         filter::admission_filter seen{{.objects = 1u << 16, .age = 1h}, second};
