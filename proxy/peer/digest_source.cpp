@@ -9,35 +9,18 @@
 
 namespace reprise::proxy::peer {
 
-using filter::bit_changes;
-using filter::bloom_size;
-using filter::counting_bloom;
-using filter::squid_source;
-
 namespace {
 
 /// Where seven follow, 0.7 s of a page's objects, one by one.
 constexpr unsigned most_saved_steps = 8;
 
-/// Room for as many more keys as there are when a filter is made, at least: see capacity_for.
-constexpr double head_room = 1.6;
 constexpr unsigned shrink_below = 4;  // the capacity's share of keys, as a divisor
-
-/// Places and names that the journal of a filter holds: an eighth of the bits that a full filter has
-/// on at 1 %, since beyond that the whole is not much longer.
-std::size_t journal_for(std::uint64_t bits) {
-    return static_cast<std::size_t>(std::max<std::uint64_t>(bits / 256, 1 << 12));
-}
 
 std::uint32_t& until_of(key_facts& facts, holder by) noexcept {
     return facts.until[by == holder::memory ? 0 : 1];
 }
 
 constexpr auto under_way = static_cast<std::uint8_t>(holder::under_way);
-
-bool is_promise(const source_event& event) noexcept {
-    return event.what == source_event::kind::held && event.by == holder::under_way;
-}
 
 bool will_be_held(const key_facts& facts) noexcept {
     return (facts.holders & under_way) != 0;
@@ -46,35 +29,6 @@ bool will_be_held(const key_facts& facts) noexcept {
 bool is_useful(const key_facts& facts, wall_time now) noexcept {
     return will_be_held(facts) || key_table::is_ahead(facts.until[0], now) ||
            key_table::is_ahead(facts.until[1], now);
-}
-
-// Capacities double, and so do bits exactly. Then digests of a fleet with one rate have few sizes:
-// a look-up asks those of one size together (filter/sibling_index), and of two sizes the larger
-// folds to the smaller, so that what two caches have in common can be told from their bits.
-std::uint64_t capacity_for(std::uint64_t listed, std::uint64_t least) {
-    const auto wanted = static_cast<double>(listed) * head_room;
-    auto capacity = least;
-    while (static_cast<double>(capacity) < wanted) {
-        capacity *= 2;
-    }
-    return capacity;
-}
-
-// By the capacity alone, whatever it began with.
-bloom_size bloom_for(std::uint64_t capacity, double rate) {
-    constexpr std::uint64_t undivided = 2048;  // below it the rounding to words would count
-    unsigned doublings = 0;
-    while (capacity >= undivided && capacity % 2 == 0) {
-        capacity /= 2;
-        ++doublings;
-    }
-    auto size = filter::digest_size(capacity, rate);
-    size.bits <<= doublings;
-    return size;
-}
-
-filter::squid_size squid_for(std::uint64_t capacity, unsigned bits_per_entry) {
-    return {filter::squid_capacity(capacity, 0, bits_per_entry), bits_per_entry};
 }
 
 }  // namespace
@@ -90,56 +44,6 @@ source_plan plan_of(const config::digest_options& options, const config::peering
     return plan;
 }
 
-/// One size of everything that follows the keys.
-struct digest_source::filters {
-    filters(std::uint64_t keys, const source_plan& plan)
-        : capacity{keys},
-          counts{bloom_for(keys * plan.site_nodes, plan.false_positive_rate)},
-          bits{counts.size()} {
-        if (plan.squid) {
-            squid.emplace(squid_for(keys, plan.squid_bits_per_entry));
-        }
-        if (plan.news.count() > 0) {
-            journal.emplace(journal_for(counts.size().bits));
-        }
-    }
-
-    void turn(std::uint64_t place, bool is_on) noexcept {
-        bits.turn(place);
-        if (journal) {
-            journal->turned(place, is_on);
-        }
-    }
-
-    // What Squids are not told of has no key of theirs.
-    void insert(const filter::key_hash& key, const filter::squid_key& squid_key) noexcept {
-        counts.insert(key, [this](std::uint64_t place) { turn(place, true); });
-        if (squid && squid_key != filter::squid_key{}) {
-            squid->insert(squid_key);
-        }
-    }
-
-    void erase(const filter::key_hash& key, const filter::squid_key& squid_key) noexcept {
-        // Only what was inserted is erased, so this can't fail.
-        (void)counts.erase(key, [this](std::uint64_t place) { turn(place, false); });
-        if (squid && squid_key != filter::squid_key{}) {
-            (void)squid->erase(squid_key);
-        }
-    }
-
-    [[nodiscard]] std::uint64_t bytes() const noexcept {
-        return counts.bytes() + bits.bytes() + (squid ? squid->bytes() : 0) +
-               (journal ? journal->bytes() : 0);
-    }
-
-    std::uint64_t capacity;
-    counting_bloom counts;
-    bit_changes bits;
-    std::optional<squid_source> squid;
-    std::optional<change_journal> journal;
-    std::uint64_t keys_at_step = 0;  // listed when the last step was closed
-};
-
 digest_source::digest_source(const source_plan& plan,
                              const fleet_secret& secret,
                              std::function<std::uint64_t()> random,
@@ -149,7 +53,7 @@ digest_source::digest_source(const source_plan& plan,
       random_{std::move(random)},
       signals_{std::move(signals)},
       table_{plan.squid},
-      now_{std::make_unique<filters>(plan.least_capacity, plan)},
+      now_{std::make_unique<source_filters>(plan.least_capacity, plan)},
       epoch_{random_()} {
     if (plan.news.count() > 0) {
         teller_.emplace(
@@ -164,24 +68,8 @@ digest_source::digest_source(const source_plan& plan,
 
 digest_source::~digest_source() = default;
 
-// The store tells under its locks and can do nothing about it.
 void digest_source::push(const source_event& event) noexcept {
-    bool stirs = false;
-    {
-        const std::scoped_lock lock{inbox_guard_};
-        const bool is_urgent = is_promise(event);
-        stirs = is_urgent ? !inbox_is_urgent_ : inbox_.empty() && !is_open_;
-        inbox_is_urgent_ = inbox_is_urgent_ || is_urgent;
-        try {
-            inbox_.push_back(event);
-        } catch (const std::bad_alloc&) {
-            ++lost_;
-            lost_end_of_promise_ = lost_end_of_promise_ ||
-                                   (event.what == source_event::kind::gone &&
-                                    event.by == holder::under_way);
-        }
-    }
-    if (stirs && teller_) {
+    if (inbox_.push(event) && teller_) {
         signals_.stir();
     }
 }
@@ -316,12 +204,8 @@ void digest_source::apply(const source_event& event, wall_time now) {
 
 void digest_source::take_inbox(wall_time now) {
     if (handled_ == in_hand_.size()) {
-        in_hand_.clear();
         handled_ = 0;
-        const std::scoped_lock lock{inbox_guard_};
-        std::swap(in_hand_, inbox_);
-        inbox_is_urgent_ = false;
-        trusts_no_promise_ = std::exchange(lost_end_of_promise_, false);
+        trusts_no_promise_ = inbox_.take(in_hand_);
     }
     // Each is of a key that nobody has looked at for long.
     constexpr std::size_t ahead = 8;
@@ -390,7 +274,7 @@ bool digest_source::must_resize() const {
 }
 
 void digest_source::begin_resize() {
-    next_ = std::make_unique<filters>(capacity_for(listed_, plan_.least_capacity), plan_);
+    next_ = std::make_unique<source_filters>(capacity_for(listed_, plan_.least_capacity), plan_);
     filled_ = 0;
 }
 
@@ -561,12 +445,7 @@ void digest_source::stepped(steady_time steady) noexcept {
 
 // What came during a tick, when it was not known that nothing is left to be told, has stirred nobody.
 void digest_source::await_more() noexcept {
-    const bool is_open = due_at() != steady_time::max();
-    const bool has_come = [this, is_open] {
-        const std::scoped_lock lock{inbox_guard_};
-        return std::exchange(is_open_, is_open) && !is_open && !inbox_.empty();
-    }();
-    if (has_come) {
+    if (inbox_.note_plan(due_at() != steady_time::max())) {
         signals_.stir();
     }
 }
@@ -598,10 +477,7 @@ squid_form digest_source::squid_digest() const {
 void digest_source::note_figures() {
     const auto bytes = table_.bytes() + now_->bytes() + (next_ ? next_->bytes() : 0) +
                        digests_.bytes() + in_hand_.capacity() * sizeof(source_event);
-    const auto lost = [this] {
-        const std::scoped_lock lock{inbox_guard_};
-        return lost_;
-    }();
+    const auto lost = inbox_.lost();
     const std::scoped_lock lock{outside_};
     figures_.lost = lost;
     figures_.loaded = loaded_.load(std::memory_order_acquire);

@@ -30,14 +30,14 @@
 // that costs the fleet a fetch for each of those keys.
 
 #include "config/options.hpp"
-#include "filter/bit_changes.hpp"
-#include "filter/counting.hpp"
-#include "filter/squid_source.hpp"
+#include "filter/key_hash.hpp"
 #include "proxy/base/clock.hpp"
 #include "proxy/peer/key_table.hpp"
 #include "proxy/peer/news_teller.hpp"
 #include "proxy/peer/publication.hpp"
 #include "proxy/peer/secret.hpp"
+#include "proxy/peer/source_filters.hpp"
+#include "proxy/peer/source_inbox.hpp"
 
 #include <atomic>
 #include <chrono>
@@ -81,17 +81,6 @@ struct source_signals {
     std::function<void()> told = [] {};
     /// How many wait for news now. The keeper's.
     std::function<std::size_t()> readers = [] { return std::size_t{0}; };
-};
-
-/// What was said of one key. `until` is a packed time (key_table::pack_time).
-struct source_event {
-    enum class kind : std::uint8_t { held, gone, outdated };
-    filter::key_hash key{};  ///< the store's; for gone and outdated, as much as is known
-    url_name name = 0;
-    filter::squid_key squid{};
-    std::uint32_t until = 0;
-    kind what = kind::held;
-    holder by = holder::memory;
 };
 
 /// The digest in Squid's form, as published.
@@ -196,8 +185,6 @@ public:
     [[nodiscard]] source_figures figures() const;
 
 private:
-    struct filters;
-
     [[nodiscard]] std::uint32_t packed(wall_time until, wall_time now) const noexcept;
     [[nodiscard]] bool is_worth_noting(const source_event& event) const noexcept;
     void push(const source_event& event) noexcept;
@@ -231,12 +218,7 @@ private:
     std::optional<news_teller> teller_;
     std::atomic<bool> loaded_{false};
 
-    std::mutex inbox_guard_;
-    std::vector<source_event> inbox_;
-    bool inbox_is_urgent_ = false;
-    bool is_open_ = false;  // a tick is due in any case: what is not urgent needs no other
-    std::uint64_t lost_ = 0;
-    bool lost_end_of_promise_ = false;  // one that is gone would stand for ever
+    source_inbox inbox_;
 
     // The keeper's own.
     std::vector<source_event> in_hand_;
@@ -245,8 +227,8 @@ private:
     bool unpublished_ = false;        // a publication failed half way
     bool trusts_no_promise_ = false;  // as lost_end_of_promise_, of in_hand_
     key_table table_;
-    std::unique_ptr<filters> now_;
-    std::unique_ptr<filters> next_;  // being filled: shards below filled_ are in it
+    std::unique_ptr<source_filters> now_;
+    std::unique_ptr<source_filters> next_;  // being filled: shards below filled_ are in it
     std::size_t filled_ = 0;
     std::size_t swept_ = 0;  // the shard to be swept next
     steady_time last_sweep_{}, last_publish_{};

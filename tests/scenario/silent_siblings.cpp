@@ -73,7 +73,7 @@ TEST_SUITE("scenario/silent_siblings") {
     }  // namespace
 
     TEST_CASE("whoever comes next is asked beside it, and no origin") {
-        asked_in_turn s{"1s"};
+        asked_in_turn s{"2s"};
         std::atomic<bool> left{false};
         s.add([&](auto&, auto& c) { left = c.is_closed_by_proxy(); });
         s.add([](auto&, auto& c) { c.send(object("of the second")); });
@@ -111,7 +111,7 @@ TEST_SUITE("scenario/silent_siblings") {
 
     TEST_CASE(
         "it may answer yet, and whoever was asked beside it is left, and not held to anything") {
-        asked_in_turn s{"1s"};
+        asked_in_turn s{"2s"};
         std::atomic<bool> left{false};
         s.add([&](auto&, auto& c) {
             (void)s.is_asked(1);
@@ -162,7 +162,7 @@ TEST_SUITE("scenario/silent_siblings") {
 
     TEST_CASE(
         "one that was not asked yet, since all connections to it are in use, is not held to it") {
-        auto settings = asked_in_turn::settings("1s");
+        auto settings = asked_in_turn::settings("2s");
         settings["origins"] = {{"connections", 1}, {"connections_per_client", 1}};
         settings["threads"] = 1;
         asked_in_turn s{settings};
@@ -203,7 +203,7 @@ TEST_SUITE("scenario/silent_siblings") {
     }
 
     TEST_CASE("clients who leave end all that was asked, and it is nobody's fault") {
-        asked_in_turn s{"1s"};
+        asked_in_turn s{"2s"};
         std::array<std::atomic<bool>, 2> left{};
         for (auto& one : left) {
             s.add([&one](auto&, auto& c) { one = c.is_closed_by_proxy(); });

@@ -236,7 +236,7 @@ TEST_CASE(
     all.ask(asked(1, 1), 1, 100ms);  // told at once
     all.ask(asked(2, 1), 0, 105ms);
     all.ask(asked(3, 1), 0, 110ms);
-    all.ask(asked(3, 1), 2, 115ms);  // not told yet: to two readers a step is told every 25 ms
+    all.ask(asked(3, 1), 2, 111ms);  // not told yet: to two readers steps are six ms apart at least
     all.ask(asked(2, 1), 1, 450ms);
     auto counted = all.figures();
     CHECK(counted.sibling_hits == 2);

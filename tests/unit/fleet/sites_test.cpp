@@ -128,11 +128,12 @@ TEST_CASE("what is near is not asked for elsewhere, however each is followed") {
 TEST_CASE("what left a member since is asked for in vain, there too, and costs between the sites") {
     auto plan = in_sites(4, 2);
     plan.capacity = 4 * 9;
-    plan.exchange.source.news = 60s;
+    plan.exchange.source.news = 600s;
+    plan.exchange.members_news = 60s;
     fleet all{plan};
     all.ask(wanted(2), 1);
     all.ask(wanted(8, 100), 3);
-    all.ask(wanted(1, 101), 3);  // pushes it out, which is told in a minute
+    all.ask(wanted(1, 101), 3);  // pushes it out, which is told nine seconds later
     const auto before = all.figures();
     all.ask(wanted(8, 102), 0);
     const auto after = all.figures();
