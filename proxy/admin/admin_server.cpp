@@ -7,7 +7,6 @@
 #include "proxy/admin/mailbox.hpp"
 #include "proxy/admin/visitors.hpp"
 #include "proxy/admin/written_answer.hpp"
-#include "proxy/base/clock.hpp"
 #include "proxy/base/log.hpp"
 #include "proxy/base/seldom.hpp"
 #include "proxy/net/spare_descriptors.hpp"
@@ -24,7 +23,6 @@
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
 
-#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <exception>

@@ -2,6 +2,7 @@
 
 #include "filter/digest.hpp"
 #include "proxy/base/let_go.hpp"
+#include "proxy/peer/source_filters.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -11,7 +12,7 @@ namespace reprise::proxy::peer {
 
 namespace {
 
-/// Where seven follow, 0.7 s of a page's objects, one by one.
+/// Where seven follow, 0.7 s without a change save so many.
 constexpr unsigned most_saved_steps = 8;
 
 constexpr unsigned shrink_below = 4;  // the capacity's share of keys, as a divisor
@@ -116,19 +117,24 @@ void digest_source::outdated(const filter::key_hash& key) {
     push({.key = key, .what = source_event::kind::outdated});
 }
 
-void digest_source::enter(const filter::key_hash& key, key_facts& facts) {
+// True: siblings are to be told.
+bool digest_source::enter(const filter::key_hash& key, key_facts& facts) {
     const auto hashed = key_of(facts.name, secret_);
     const auto turns = now_->journal ? now_->journal->turns() : 0;
     now_->insert(hashed, facts.squid);
     if (next_ && key_table::shard_of(key) < filled_) {
         next_->insert(hashed, facts.squid);
     }
+    bool turned = false;
     if (now_->journal) {
         const auto since = now_->journal->turns();
         now_->journal->came(facts.name, since - std::min(since, turns));
+        const bool is_lost = since == 0 && now_->journal->is_open();
+        turned = since != turns || is_lost;
     }
     facts.listed = true;
     ++listed_;
+    return turned;
 }
 
 void digest_source::leave(std::size_t shard, key_facts& facts) {
@@ -194,8 +200,8 @@ void digest_source::apply(const source_event& event, wall_time now) {
         return;
     }
     if (ahead) {
-        enter(event.key, facts);
-        is_urgent_ = is_urgent_ || (is_promise(event) && now_->journal && now_->journal->is_open());
+        const bool turned = enter(event.key, facts);
+        is_urgent_ = is_urgent_ || (turned && is_promise(event));
     } else {
         leave(shard, facts);
     }

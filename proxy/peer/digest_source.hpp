@@ -36,7 +36,6 @@
 #include "proxy/peer/news_teller.hpp"
 #include "proxy/peer/publication.hpp"
 #include "proxy/peer/secret.hpp"
-#include "proxy/peer/source_filters.hpp"
 #include "proxy/peer/source_inbox.hpp"
 
 #include <atomic>
@@ -51,6 +50,8 @@
 #include <vector>
 
 namespace reprise::proxy::peer {
+
+struct source_filters;
 
 struct source_plan {
     double false_positive_rate = 0.01;
@@ -191,7 +192,7 @@ private:
     void take_inbox(wall_time now);
     void apply(const source_event& event, wall_time now);
     void take_back_all(wall_time now);
-    void enter(const filter::key_hash& key, key_facts& facts);
+    bool enter(const filter::key_hash& key, key_facts& facts);
     void leave(std::size_t shard, key_facts& facts);
     void sweep(std::size_t shards, wall_time now);
     void begin_resize();

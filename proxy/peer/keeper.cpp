@@ -51,24 +51,21 @@ void keeper::run() {
         auto next = look_();
         const auto now = steady_now();
         next.until = std::clamp(next.until, now + least_between_looks, now + every_);
-        for (auto& from : next.from) {
-            from = std::max(from, now + least_between_looks);
-        }
         lock.lock();
-        doze(lock, next);
+        doze(lock, next, now + least_between_looks);
     }
 }
 
 // What comes to a source before it may tell again is not told before that: nobody needs to wake this
 // thread for it, which looks then whether something has come.
-void keeper::doze(std::unique_lock<std::mutex>& lock, const plan& next) {
+void keeper::doze(std::unique_lock<std::mutex>& lock, const plan& next, steady_time not_before) {
     while (!ending_ && steady_now() < next.until) {
         const auto now = steady_now();
         auto to = next.until;
         for (std::size_t i = 0; i < next.from.size(); ++i) {
             wakes_[i] = next.from[i] <= now;
             if (wakes_[i] && stirred_[i]) {
-                to = now;
+                to = std::min(to, not_before);
             } else if (!wakes_[i]) {
                 to = std::min(to, next.from[i]);
             }

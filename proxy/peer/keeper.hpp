@@ -21,7 +21,7 @@ public:
     /// When there is something to do next.
     struct plan {
         steady_time until = steady_time::max();  ///< then at the latest; not within a millisecond
-        /// For each source: what comes to it from then on is told at once.
+        /// For each source: what comes to it from then on is looked at at once, but not within a millisecond.
         std::array<steady_time, waited_for_count> from{};
     };
 
@@ -43,7 +43,7 @@ public:
 
 private:
     void run();
-    void doze(std::unique_lock<std::mutex>& lock, const plan& next);
+    void doze(std::unique_lock<std::mutex>& lock, const plan& next, steady_time not_before);
 
     const std::chrono::milliseconds every_;
     std::mutex guard_;  // guards what follows

@@ -43,14 +43,15 @@ public:
     static constexpr int closest = 4;  ///< no two steps are closer than this part of the pace
 
     /// @param most_saved  steps, the next one among them; 1: what was not needed is not made up for
+    /// @pre most_saved > 0
     news_pace(std::chrono::milliseconds every, unsigned most_saved) noexcept
         : every_{every},
           most_saved_{most_saved},
           saved_{static_cast<double>(most_saved)} {}
 
     /// The next step may end then, with so many readers now: never more than `every` behind the last one, and one
-    /// that tells of something urgent no more than pace_for(every, readers). Those who were told of the last ones
-    /// count, since they may be on their way to ask again.
+    /// that tells of something urgent no more than pace_for of these readers, or of those who were told a moment ago
+    /// if they are more: they may be on their way to ask again.
     [[nodiscard]] steady_time next(urgency what, std::size_t readers) const noexcept {
         const std::chrono::duration<double> every{every_}, pace{of(readers)};
         const auto kept = what == urgency::urgent ? 0 : most_saved_ / 2;
@@ -62,7 +63,10 @@ public:
         const std::chrono::duration<double> since{now - last_}, pace{of(readers)};
         const auto gained = pace.count() > 0 ? since / pace : most_saved_;
         saved_ = std::clamp(saved_ + gained - 1, 0.0, most_saved_ - 1.0);
-        told_to_ = since < almost_all * pace ? std::max(told_to_, readers) : readers;
+        // They ask again a round trip later; who has been waited for for `every` in vain has left.
+        const bool have_asked = readers != 0 || now - told_at_ >= every_;
+        told_to_ = since >= almost_all * pace && have_asked ? readers : std::max(told_to_, readers);
+        told_at_ = readers != 0 ? now : told_at_;
         last_ = now;
     }
 
@@ -77,6 +81,7 @@ private:
     unsigned most_saved_;
     double saved_;  // right behind last_
     steady_time last_{};
+    steady_time told_at_{};    // somebody
     std::size_t told_to_ = 0;  // of the steps of about a pace
 };
 

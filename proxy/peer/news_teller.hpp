@@ -7,7 +7,6 @@
 #include "proxy/peer/news_pace.hpp"
 #include "proxy/peer/news_shelf.hpp"
 
-#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>

@@ -18,7 +18,7 @@ namespace reprise::proxy::peer {
 
 struct source_plan;
 
-/// The capacity for so many keys: `least` by a power of two, with room for more.
+/// The capacity for so many keys: `least` by a power of two, with room for more. @pre least > 0
 [[nodiscard]] std::uint64_t capacity_for(std::uint64_t listed, std::uint64_t least);
 
 struct source_filters {

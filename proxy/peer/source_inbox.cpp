@@ -9,7 +9,7 @@ namespace reprise::proxy::peer {
 bool source_inbox::push(const source_event& event) noexcept {
     const std::scoped_lock lock{guard_};
     const bool is_urgent = is_promise(event);
-    const bool stirs = is_urgent ? !has_promise_ : events_.empty() && !looks_;
+    const bool stirs = is_urgent ? !has_promise_ : events_.empty() && !will_look_;
     try {
         events_.push_back(event);
         has_promise_ = has_promise_ || is_urgent;
@@ -31,7 +31,7 @@ bool source_inbox::take(std::vector<source_event>& into) noexcept {
 
 bool source_inbox::note_plan(bool looks) noexcept {
     const std::scoped_lock lock{guard_};
-    return std::exchange(looks_, looks) && !looks && !events_.empty();
+    return std::exchange(will_look_, looks) && !looks && !events_.empty();
 }
 
 std::uint64_t source_inbox::lost() const noexcept {

@@ -54,7 +54,7 @@ private:
     std::uint64_t lost_ = 0;
     bool lost_end_of_promise_ = false;
     bool has_promise_ = false;
-    bool looks_ = false;
+    bool will_look_ = false;
 };
 
 }  // namespace reprise::proxy::peer

@@ -140,9 +140,12 @@ TEST_SUITE("peer/news_pace") {
             CHECK(all <= 60);
         }
         // Those who do not come back are forgotten.
-        pace.stepped(zero + 1s, 1);
-        CHECK(pace_for(200ms, 1) == 12ms);
-        CHECK(pace.next(urgency::urgent, 0) == zero + 1s + 3ms);
+        pace.stepped(zero + 1s, 0);
+        CHECK(pace.next(urgency::urgent, 0) == zero + 1s + 50ms);
+        // Not so one that is a round trip longer than the pace away.
+        pace.stepped(zero + 2s, 1);
+        pace.stepped(zero + 2s + 12ms, 0);
+        CHECK(pace.next(urgency::urgent, 0) == zero + 2s + 15ms);
     }
 
     TEST_CASE("none is none") {
