@@ -86,7 +86,8 @@ void change_journal::turned(std::uint64_t place, bool is_on) noexcept {
     lost_ = true;
 }
 
-void change_journal::came(url_name name, std::size_t its) noexcept {
+void change_journal::came(url_name name, std::size_t its, urgency what) noexcept {
+    of_step_ = its == 0 ? of_step_ : std::max(of_step_, what);
     if (lost_ || names_.size() >= most_) {
         return;  // its places are told all the same
     }
@@ -102,6 +103,7 @@ void change_journal::begin_step() noexcept {
     names_.clear();
     named_ = 0;
     any_off_ = false;
+    of_step_ = urgency::ordinary;
 }
 
 void change_journal::lose_step() noexcept {

@@ -8,6 +8,7 @@
 // hold more than `most` places and names: whoever comes from before that is told the whole.
 
 #include "filter/news_wire.hpp"
+#include "proxy/peer/news_pace.hpp"
 #include "proxy/peer/secret.hpp"
 
 #include <cstddef>
@@ -27,12 +28,15 @@ public:
     /// `most`, the step's places are let go of, and close() begins anew.
     void turned(std::uint64_t place, bool is_on) noexcept;
     /// A key came. Its places, as far as they were off, have turned: the last `its` that did.
-    void came(url_name name, std::size_t its) noexcept;
+    /// Where there were any, and it is urgent, so is the step, unless that is let go of later.
+    void came(url_name name, std::size_t its, urgency what = urgency::ordinary) noexcept;
     /// Places that turned since the last step, counted each time; 0 where they were let go of.
     [[nodiscard]] std::size_t turns() const noexcept { return places_.size(); }
 
     /// Something turned since the last step.
     [[nodiscard]] bool is_open() const noexcept { return !places_.empty() || lost_; }
+    /// Of what turned since the last step.
+    [[nodiscard]] urgency of_step() const noexcept { return of_step_; }
     /// Ends the step as generation `counter`. False where nothing differs in the end: then there is
     /// no step. O(step log step) where its names do not say all. @pre counter > newest()
     /// @throws std::bad_alloc, and then the step goes on
@@ -89,6 +93,7 @@ private:
     std::vector<url_name> names_;
     std::size_t named_ = 0;  // of the places, those that a name of these was said to have turned
     bool any_off_ = false;
+    urgency of_step_ = urgency::ordinary;
     bool lost_ = false;
 };
 

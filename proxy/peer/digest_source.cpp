@@ -117,24 +117,19 @@ void digest_source::outdated(const filter::key_hash& key) {
     push({.key = key, .what = source_event::kind::outdated});
 }
 
-// True: siblings are to be told.
-bool digest_source::enter(const filter::key_hash& key, key_facts& facts) {
+void digest_source::enter(const filter::key_hash& key, key_facts& facts, urgency what) {
     const auto hashed = key_of(facts.name, secret_);
     const auto turns = now_->journal ? now_->journal->turns() : 0;
     now_->insert(hashed, facts.squid);
     if (next_ && key_table::shard_of(key) < filled_) {
         next_->insert(hashed, facts.squid);
     }
-    bool turned = false;
     if (now_->journal) {
         const auto since = now_->journal->turns();
-        now_->journal->came(facts.name, since - std::min(since, turns));
-        const bool is_lost = since == 0 && now_->journal->is_open();
-        turned = since != turns || is_lost;
+        now_->journal->came(facts.name, since - std::min(since, turns), what);
     }
     facts.listed = true;
     ++listed_;
-    return turned;
 }
 
 void digest_source::leave(std::size_t shard, key_facts& facts) {
@@ -200,8 +195,7 @@ void digest_source::apply(const source_event& event, wall_time now) {
         return;
     }
     if (ahead) {
-        const bool turned = enter(event.key, facts);
-        is_urgent_ = is_urgent_ || (turned && is_promise(event));
+        enter(event.key, facts, is_promise(event) ? urgency::urgent : urgency::ordinary);
     } else {
         leave(shard, facts);
     }
@@ -300,7 +294,6 @@ void digest_source::go_on_resizing(std::size_t keys) {
         now_ = std::move(next_);
         epoch_ = random_();
         counter_ = 0;
-        is_urgent_ = false;  // all of it is told as the whole
         if (now_->journal) {
             now_->journal->begin(0);
         }
@@ -316,7 +309,6 @@ void digest_source::publish(steady_time steady, wall_time now) {
         const bool stepped = now_->journal->is_open() && now_->journal->close(next_counter);
         next_counter = stepped ? next_counter : counter_;
         counter_ = next_counter;  // a step that was closed is, whatever fails below
-        is_urgent_ = false;
         now_->keys_at_step = listed_;
     }
     const filter::digest_stamp stamp{.seed = secret_.id(),
@@ -334,7 +326,7 @@ void digest_source::publish(steady_time steady, wall_time now) {
     ++generations_;
     if (teller_) {
         teller_->whole_is_there();
-        stepped(steady);
+        teller_->stepped(steady);
     }
     wire_bytes squid;
     squid_figures said;
@@ -420,13 +412,11 @@ void digest_source::tell(steady_time steady, bool at_once) {
         return;
     }
     auto& journal = *now_->journal;
-    if (teller_->is_due(journal, of_step(), steady) || (at_once && journal.is_open())) {
+    if (teller_->is_due(journal, steady) || (at_once && journal.is_open())) {
         if (journal.close(counter_ + 1)) {
             ++counter_;
             now_->keys_at_step = listed_;
-            stepped(steady);
-        } else {
-            is_urgent_ = false;  // nothing differs in the end
+            teller_->stepped(steady);
         }
     }
     const auto size = now_->counts.size();
@@ -440,13 +430,7 @@ void digest_source::tell(steady_time steady, bool at_once) {
 }
 
 steady_time digest_source::due_at() const noexcept {
-    const bool has_news = teller_ && counter_ != 0 && now_->journal->is_open();
-    return has_news ? teller_->next(of_step()) : steady_time::max();
-}
-
-void digest_source::stepped(steady_time steady) noexcept {
-    teller_->stepped(steady);
-    is_urgent_ = false;
+    return teller_ && counter_ != 0 ? teller_->due_at(*now_->journal) : steady_time::max();
 }
 
 // What came during a tick, when it was not known that nothing is left to be told, has stirred nobody.

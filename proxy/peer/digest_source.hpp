@@ -192,7 +192,7 @@ private:
     void take_inbox(wall_time now);
     void apply(const source_event& event, wall_time now);
     void take_back_all(wall_time now);
-    bool enter(const filter::key_hash& key, key_facts& facts);
+    void enter(const filter::key_hash& key, key_facts& facts, urgency what);
     void leave(std::size_t shard, key_facts& facts);
     void sweep(std::size_t shards, wall_time now);
     void begin_resize();
@@ -201,15 +201,11 @@ private:
     [[nodiscard]] bool must_publish(bool all_said, steady_time steady) const;
     void publish(steady_time steady, wall_time now);
     void tell(steady_time steady, bool at_once);
-    void stepped(steady_time steady) noexcept;
     void await_more() noexcept;
     struct at_end {  // of a tick, however it ends
         digest_source& of;
         ~at_end() { of.await_more(); }
     };
-    [[nodiscard]] urgency of_step() const noexcept {
-        return is_urgent_ ? urgency::urgent : urgency::ordinary;
-    }
     void note_figures();
 
     const source_plan plan_;
@@ -224,9 +220,8 @@ private:
     // The keeper's own.
     std::vector<source_event> in_hand_;
     std::size_t handled_ = 0;         // of in_hand_
-    bool is_urgent_ = false;          // a promise is told of by the step under way
     bool unpublished_ = false;        // a publication failed half way
-    bool trusts_no_promise_ = false;  // as lost_end_of_promise_, of in_hand_
+    bool trusts_no_promise_ = false;  // that one of in_hand_ has ended may be lost
     key_table table_;
     std::unique_ptr<source_filters> now_;
     std::unique_ptr<source_filters> next_;  // being filled: shards below filled_ are in it

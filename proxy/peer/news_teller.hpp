@@ -59,10 +59,12 @@ public:
     [[nodiscard]] bool has_plain_readers(steady_time now) const noexcept;
 
     /// Whether what is open in the journal is to be told now.
-    [[nodiscard]] bool is_due(const change_journal& journal,
-                              urgency what,
-                              steady_time now) const noexcept {
-        return journal.is_open() && now >= next(what);
+    [[nodiscard]] bool is_due(const change_journal& journal, steady_time now) const noexcept {
+        return now >= due_at(journal);
+    }
+    /// When it is; max: nothing is open.
+    [[nodiscard]] steady_time due_at(const change_journal& journal) const noexcept {
+        return journal.is_open() ? next(journal.of_step()) : steady_time::max();
     }
     /// Before that nothing new is told.
     [[nodiscard]] steady_time next(urgency what) const noexcept {

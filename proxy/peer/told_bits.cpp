@@ -87,9 +87,7 @@ void told_bits::tell(bool publishes, steady_time steady, wall_time now, bool rid
         if (teller_) {
             teller_->stepped(steady);
         }
-    } else if (teller_ &&
-               (rides ? journal_->is_open()
-                      : teller_->is_due(*journal_, urgency::ordinary, steady)) &&
+    } else if (teller_ && (rides ? journal_->is_open() : teller_->is_due(*journal_, steady)) &&
                journal_->close(counter_ + 1)) {
         ++counter_;
         teller_->stepped(steady);

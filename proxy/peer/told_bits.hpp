@@ -62,8 +62,7 @@ public:
     }
     /// When tell() will have something to tell; max: nothing.
     [[nodiscard]] steady_time due_at() const noexcept {
-        return teller_ && journal_ && journal_->is_open() ? teller_->next(urgency::ordinary)
-                                                          : steady_time::max();
+        return teller_ && journal_ ? teller_->due_at(*journal_) : steady_time::max();
     }
     [[nodiscard]] const publication& digests() const noexcept { return digests_; }
     [[nodiscard]] std::uint64_t bytes() const;

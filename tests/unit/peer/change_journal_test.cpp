@@ -50,6 +50,33 @@ TEST_SUITE("peer/change_journal") {
         }
     }
 
+    TEST_CASE("a step is urgent as soon as a key is that turned something, and until it ends") {
+        change_journal journal{2};
+        journal.begin(1);
+        journal.turned(1, true);
+        journal.came(7, 1);
+        journal.came(8, 0, urgency::urgent);
+        CHECK(journal.of_step() == urgency::ordinary);
+        journal.turned(2, true);
+        journal.came(9, 1, urgency::urgent);
+        journal.came(10, 0);
+        CHECK(journal.of_step() == urgency::urgent);
+        REQUIRE(journal.close(2));
+        CHECK(journal.of_step() == urgency::ordinary);
+        // Also where nothing differs in the end, and where another size is begun with.
+        for (const bool on : {true, false}) {
+            journal.turned(3, on);
+            journal.came(11, 1, urgency::urgent);
+        }
+        CHECK(journal.of_step() == urgency::urgent);
+        CHECK_FALSE(journal.close(3));
+        CHECK(journal.of_step() == urgency::ordinary);
+        journal.turned(4, true);
+        journal.came(12, 1, urgency::urgent);
+        journal.begin(3);
+        CHECK(journal.of_step() == urgency::ordinary);
+    }
+
     TEST_CASE("names say all where nothing left and nothing turned that has no name") {
         change_journal journal{100};
         journal.begin(1);
