@@ -1,5 +1,4 @@
 #include "proxy/net/byte_stream.hpp"
-#include "proxy/net/ticket_keys.hpp"
 #include "tests/unit/net/tls_bench.hpp"
 
 #include <array>
@@ -353,9 +352,8 @@ TEST_CASE("a read that is cancelled may end after its stream") {
         auto stream = std::make_unique<byte_stream>(std::move(*bench.stream));
         char block[10];
         error_code how;
-        stream->async_read_some(asio::buffer(block), [&](error_code error, std::size_t) {
-            how = error;
-        });
+        stream->async_read_some(asio::buffer(block),
+                                [&](error_code error, std::size_t) { how = error; });
         bench.run_for(5ms);
         error_code ignored;
         stream->cancel(ignored);
@@ -650,35 +648,6 @@ TEST_CASE("a returning client resumes with another context of the same certifica
         CHECK(elsewhere);
         CHECK_FALSE(client.visits(another, version));
     }
-}
-
-TEST_CASE("ticket keys are replaced after their time, and open for as long again") {
-    ticket_keys keys;
-    const auto begin = steady_now();
-    const auto first = keys.current(begin);
-    REQUIRE(first);
-    const auto last_moment = begin + ticket_keys::period - 1s;
-    CHECK(keys.current(last_moment)->name == first->name);
-    CHECK(keys.find(first->name, last_moment)->is_current);
-    const auto second = keys.current(begin + ticket_keys::period);
-    REQUIRE(second);
-    CHECK(second->name != first->name);
-    CHECK(second->cipher != first->cipher);
-    CHECK(second->mac != first->mac);
-    const auto old = keys.find(first->name, begin + ticket_keys::period + 1s);
-    REQUIRE(old);
-    CHECK(old->with.cipher == first->cipher);
-    CHECK_FALSE(old->is_current);
-    CHECK_FALSE(keys.find(first->name, begin + 2 * ticket_keys::period));
-    CHECK(keys.find(second->name, begin + 2 * ticket_keys::period));
-}
-
-TEST_CASE("ticket keys that nobody asked for in a long time open nothing") {
-    ticket_keys keys;
-    const auto begin = steady_now();
-    const auto first = keys.current(begin);
-    REQUIRE(first);
-    CHECK_FALSE(keys.find(first->name, begin + 2 * ticket_keys::period));
 }
 
 TEST_SUITE_END();

@@ -9,6 +9,7 @@
 #include <memory>
 #include <reprise/digest.h>
 #include <string>
+#include <vector>
 
 namespace reprise::filter::c::test {
 
@@ -106,6 +107,10 @@ inline reprise_source_figures figures_of(const source_ptr& source) {
     reprise_source_figures read = REPRISE_SOURCE_FIGURES_INIT;
     REQUIRE(reprise_source_read(source.get(), &read) == REPRISE_OK);
     return read;
+}
+
+inline std::string text_of(const std::vector<std::byte>& wire) {
+    return {reinterpret_cast<const char*>(wire.data()), wire.size()};
 }
 
 inline int take(const siblings_ptr& siblings, unsigned number, const std::string& wire) {

@@ -1,0 +1,234 @@
+// A disk that hangs: what waits for it, and who does not.
+
+#include "proxy/cache/disk/tier.hpp"
+#include "tests/unit/cache/disk/faulty_stores.hpp"
+#include "tests/unit/cache/disk/hanging_disk.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace reprise::proxy::cache::disk {
+
+using namespace test;
+
+TEST_SUITE("cache/disk/hanging") {
+
+    TEST_CASE("a disk that hangs holds up nobody for long, and a full queue nobody at all") {
+        auto files = std::make_shared<memory_files>();
+        store s{files};
+        s.settings.patience = 20ms;
+        s.settings.read_queue = 4;
+        s.open_and_load();
+        for (unsigned i = 0; i < 20; ++i) {
+            s.put_surely(url_of(i), object(url_of(i), 100));
+        }
+        hanging_disk disk{*files, {operation::read}};
+        files->set_cold(true);
+        std::vector<std::unique_ptr<disk_lookup>> all;
+        std::vector<std::string> urls;
+        for (unsigned i = 0; i < 20; ++i) {
+            urls.push_back(url_of(i));
+        }
+        for (const auto& url : urls) {
+            all.push_back(
+                std::make_unique<disk_lookup>(*s, key_of(url), url, net::wakeup::signal{}));
+        }
+        unsigned at_once = 0;
+        for (const auto& one : all) {
+            at_once += one->step({}) ? 1 : 0;
+        }
+        CHECK(at_once >= 20 - 4 - 2);  // neither in the queue nor with a thread
+        CHECK(s->figures().refused >= at_once);
+        REQUIRE(eventually([&] {
+            return std::all_of(
+                all.begin(), all.end(), [](const auto& one) { return one->step({}); });
+        }));
+        for (const auto& one : all) {
+            CHECK(one->result.what == lookup::absent);
+        }
+        // With every thread held up nobody waits at all; what is cached is still served.
+        disk_lookup next{*s, key_of(urls[0]), urls[0], {}};
+        CHECK(next.step({}));
+        files->set_cold(false);
+        CHECK(s.has(urls[0]));
+        disk.let_go();
+        files->set_cold(true);
+        REQUIRE(eventually([&] { return s.has(urls[1]); }));
+    }
+
+    TEST_CASE("while a newer response waits to be written, no older one is found") {
+        auto files = std::make_shared<memory_files>();
+        store s{files};
+        s.open_and_load();
+        const auto url = url_of(1);
+        s.put_surely(url, object(url, 100, 1));
+        hanging_disk disk{*files, {operation::write}};
+        (void)s.put(url_of(2), object(url_of(2), 4000));
+        REQUIRE(eventually([&] { return disk.is_met(); }));
+        const auto newer = object(url, 100, 2);
+        REQUIRE(s.put(url, newer));
+        CHECK_FALSE(s.has(url));
+        disk.let_go();
+        REQUIRE(eventually([&] { return s.has(url); }));
+        CHECK(bytes_of(*s.find(url).response->content()) == body_for(url, 100, 2));
+    }
+
+    TEST_CASE("a large object that waits for the disk is known by its strong entity tag") {
+        auto files = std::make_shared<memory_files>();
+        store s{files};
+        s.open_and_load();
+        const std::string url = "http://l/";
+        const auto key = key_of(url);
+        const auto write = [&](unsigned length, std::string_view etag) {
+            const auto writer = s->begin(key, url, length, etag, s.mark(url));
+            REQUIRE(writer);
+            const auto content = cache::test::body_of(body_for(url, length));
+            for (const auto& piece : content->slices) {
+                REQUIRE(writer->append(piece));
+            }
+            auto head = object(url, length);
+            head->content = nullptr;
+            REQUIRE(writer->finish(*head));
+        };
+        CHECK_FALSE(s->is_being_written(key, "\"1\""));
+        hanging_disk disk{*files, {operation::write}};
+        write(400'000, "\"1\"");
+        CHECK(s->is_being_written(key, "\"1\""));
+        CHECK_FALSE(s->is_being_written(key, "\"2\""));
+        CHECK_FALSE(s->is_being_written(key, ""));
+        CHECK_FALSE(s->is_being_written(key_of("http://m/"), "\"1\""));
+        // What was purged is written no more: a new copy is.
+        s.lately->note(key);
+        s->invalidate(key);
+        CHECK_FALSE(s->is_being_written(key, "\"1\""));
+        write(400'000, "\"1\"");
+        CHECK(s->is_being_written(key, "\"1\""));
+        disk.let_go();
+        REQUIRE(eventually([&] { return s.has(url); }));
+        CHECK_FALSE(s->is_being_written(key, "\"1\""));
+        CHECK(whole_body(*s.find(url).response) == body_for(url, 400'000));
+    }
+
+    TEST_CASE("what waits to be written is not, when a newer one came that was not taken") {
+        auto files = std::make_shared<memory_files>();
+        store s{files};
+        s.settings.write_queue = 32u << 10;
+        s.open_and_load();
+        hanging_disk disk{*files, {operation::write}};
+        (void)s.put(url_of(2), object(url_of(2), 4000));
+        REQUIRE(eventually([&] { return disk.is_met(); }));
+        const auto url = url_of(1);
+        REQUIRE(s.put(url, object(url, 100, 1)));
+        for (unsigned i = 3; s.put(url_of(i), object(url_of(i), 1000));) {
+            ++i;
+        }
+        const auto newer = object(url, 4000, 2);
+        REQUIRE_FALSE(s.put(url, newer));
+        s->outdate(key_of(url), url, newer);
+        disk.let_go();
+        s.put_surely("http://b/", object("http://b/", 100));
+        CHECK_FALSE(s.has(url));
+    }
+
+    TEST_CASE("a disk that hangs while writing lets puts be skipped, and takes them again later") {
+        auto files = std::make_shared<memory_files>();
+        store s{files};
+        s.settings.write_queue = 64u << 10;
+        s.open_and_load();
+        s.put_surely(url_of(1), object(url_of(1), 100));
+        hanging_disk disk{*files, {operation::write}};
+        // What comes before it hangs is on its way already, and takes no room in the queue.
+        (void)s.put(url_of(2), object(url_of(2), 4000));
+        REQUIRE(eventually([&] { return disk.is_met(); }));
+        unsigned taken = 0;
+        for (unsigned i = 3; i < 100; ++i) {
+            taken += s.put(url_of(i), object(url_of(i), 4000)) ? 1 : 0;
+        }
+        CHECK(taken < 60);
+        CHECK(s->figures().skipped > 40);
+        CHECK(s.has(url_of(1)));
+        disk.let_go();
+        s.put_surely("http://b/", object("http://b/", 100));
+    }
+
+    TEST_CASE("how far the writer is behind is the age of the oldest that is in no file") {
+        auto files = std::make_shared<memory_files>();
+        store s{files};
+        s.open_and_load();
+        const auto is_written = [&] { return s->figures().behind == 0s; };
+        s.put_surely(url_of(1), object(url_of(1), 100));
+        REQUIRE(eventually(is_written));
+        hanging_disk disk{*files, {operation::write}};
+        const auto begun = steady_now();
+        REQUIRE(s.put(url_of(2), object(url_of(2), 4000)));
+        const auto put = steady_now();
+        REQUIRE(eventually([&] { return disk.is_met(); }));
+        for (unsigned i = 3; i < 6; ++i) {
+            REQUIRE(s.put(url_of(i), object(url_of(i), 4000)));  // younger ones
+        }
+        const auto least = steady_now() - put;
+        const auto behind = s->figures().behind;
+        CHECK(behind >= least);
+        CHECK(behind <= steady_now() - begun);
+        disk.let_go();
+        CHECK(eventually(is_written));
+        CHECK(s.has(url_of(5)));
+    }
+
+    TEST_CASE("purges without end while the disk hangs take bounded memory, and hold") {
+        auto files = std::make_shared<memory_files>();
+        store s{files};
+        s.settings.purge_queue = 50;
+        s.open_and_load();
+        for (unsigned i = 0; i < 200; ++i) {
+            s.put_surely(url_of(i), object(url_of(i), 100));
+        }
+        const auto dropped = s.find(url_of(150)).response;
+        hanging_disk disk{*files, {operation::write, operation::sync}};
+        std::atomic<unsigned> kept{0};
+        s->invalidate(key_of("http://first/"), [&kept] { ++kept; });
+        REQUIRE(eventually([&] { return disk.is_met(); }));
+        for (unsigned round = 0; round < 20; ++round) {
+            for (unsigned i = 0; i < 100; ++i) {
+                s.lately->note(key_of(url_of(i)));
+                s->invalidate(key_of(url_of(i)), [&kept] { ++kept; });
+                CHECK(s->figures().queued_purges <= 2 * s.settings.purge_queue);
+            }
+            s->expire(key_of(url_of(100)), wall_now());
+        }
+        CHECK(s->figures().purge_overflows == 1);
+        CHECK(kept == 0);
+        unsigned taken = 0;
+        while (s->drop(key_of(url_of(150)), *dropped)) {
+            REQUIRE(++taken <= s.settings.purge_queue);
+        }
+        for (unsigned i = 0; i < 101; ++i) {
+            const auto got = s.find(url_of(i)).response;
+            CHECK((!got || (i == 100 && got->purged_softly())));
+        }
+        disk.let_go();
+        REQUIRE(eventually([&] { return kept > 1; }));
+        REQUIRE(eventually([&] { return s->figures().queued_purges == 0; }));
+        // This process goes on with what was not purged, and what was can be stored anew.
+        CHECK(s.has(url_of(199)));
+        CHECK_FALSE(s.has(url_of(150)));
+        CHECK_FALSE(s.has(url_of(1)));
+        s.put_surely(url_of(1), object(url_of(1), 100, 1));
+        s.put_surely(url_of(100), object(url_of(100), 100, 1));
+        s.open_and_load();
+        CHECK(s.has(url_of(1)));
+        CHECK(s.has(url_of(100)));
+        for (unsigned i = 2; i < 100; ++i) {
+            CHECK_FALSE(s.has(url_of(i)));
+        }
+        CHECK_FALSE(s.has(url_of(150)));
+        CHECK_FALSE(s.has(url_of(199)));  // the price, and the log said it
+    }
+}
+
+}  // namespace reprise::proxy::cache::disk

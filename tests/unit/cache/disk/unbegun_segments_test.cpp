@@ -1,0 +1,161 @@
+// Segments that can not be begun anew, or read at a start: what lay in them does not come back.
+
+#include "proxy/cache/disk/format.hpp"
+#include "proxy/cache/disk/tier.hpp"
+#include "tests/unit/cache/disk/faulty_stores.hpp"
+#include "tests/unit/cache/disk/hanging_disk.hpp"
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+namespace reprise::proxy::cache::disk {
+
+using namespace test;
+
+TEST_SUITE("cache/disk/unbegun_segments") {
+
+    TEST_CASE("what lay in a segment that could not be begun anew does not come back") {
+        auto files = std::make_shared<memory_files>();
+        store s{files, smallest_store};
+        s.settings.write_queue = 128u << 10;
+        s.settings.carry = 0;
+        s.open_and_load();
+        const auto url = url_of(0);
+        s.put_surely(url, object(url, 100, 1));
+        unsigned next = 1;
+        fill_up(s, *files, next);
+        std::atomic<bool> met{false};
+        files->set_hook([&](operation what, std::string_view path) {
+            if (what == operation::write && path == "/store/s-00000000") {
+                met = true;
+                return failing(boost::system::errc::io_error);
+            }
+            return error_code{};
+        });
+        REQUIRE(eventually([&] {
+            put_more(s, next);
+            return met.load();
+        }));
+        REQUIRE(eventually([&] { return s->figures().state == tier_state::ready; }));
+        CHECK_FALSE(s.has(url));
+        files->set_hook({});
+        const auto after = files->after_kill();
+        s.close();
+        s.files = after;
+        s.open_and_load();
+        CHECK_FALSE(s.has(url));
+        CHECK(s->figures().objects > 0);
+    }
+
+    TEST_CASE("what lies in a segment that could not be begun anew stays purged") {
+        // Reclaimed, but its file is as it was: a restart finds its records, and needs the journal.
+        auto files = std::make_shared<memory_files>();
+        store s{files, smallest_store};
+        s.settings.write_queue = 128u << 10;
+        s.settings.carry = 0;
+        s.open_and_load();
+        for (const auto* url : {"http://hard/", "http://soft/", "http://there/"}) {
+            s.put_surely(url, object(url, 100));
+        }
+        s.invalidate("http://hard/");
+        std::promise<void> kept;
+        s->expire(key_of("http://soft/"), wall_now(), [&kept] { kept.set_value(); });
+        REQUIRE(kept.get_future().wait_for(tests::patience) == std::future_status::ready);
+        unsigned next = 0;
+        fill_up(s, *files, next);
+        std::atomic<bool> met{false};
+        std::atomic<bool> journal_fails{true};
+        files->set_hook([&](operation what, std::string_view path) {
+            const bool first = path == "/store/s-00000000";
+            if (what == operation::write && first) {
+                met = true;
+                return failing(boost::system::errc::io_error);
+            }
+            return what == operation::write && path.starts_with("/store/purges") && met &&
+                           journal_fails.exchange(false)
+                       ? failing(boost::system::errc::io_error)
+                       : error_code{};
+        });
+        REQUIRE(eventually([&] {
+            put_more(s, next);
+            return met.load();
+        }));
+        s.invalidate("http://other/");  // the journal is written anew for it
+        REQUIRE_FALSE(journal_fails);
+        CHECK_FALSE(s.has("http://there/"));
+        files->set_hook({});
+        const auto after = files->after_kill();
+        s.close();
+        s.files = after;
+        s.open_and_load();
+        // Nor does what was let go come back: something newer may have taken its place.
+        CHECK_FALSE(s.has("http://there/"));
+        CHECK_FALSE(s.has("http://hard/"));
+        CHECK_FALSE(s.has("http://soft/"));
+    }
+
+    TEST_CASE("a segment whose beginning failed leaves its number to nobody") {
+        auto files = std::make_shared<memory_files>();
+        std::atomic<bool> met{false};
+        files->fail_when([&](operation what, std::string_view path) {
+            return what == operation::sync && path == "/store/s-00000000" && !met.exchange(true);
+        });
+        store s{files, smallest_store};
+        s.open_and_load();
+        const auto url = url_of(1);
+        REQUIRE(s.put_until_found(url_of(0), 30'000));
+        REQUIRE(met);
+        s.put_surely(url, object(url, 100));
+        const auto after = files->after_kill();
+        s.close();
+        s.files = after;
+        s.open_and_load();
+        REQUIRE(s.has(url));
+        std::promise<void> kept;
+        s->expire(key_of(url), wall_now(), [&kept] { kept.set_value(); });
+        REQUIRE(kept.get_future().wait_for(tests::patience) == std::future_status::ready);
+        CHECK(s.find(url).response->purged_softly());
+        s.invalidate(url);
+        s.open_and_load();
+        CHECK_FALSE(s.has(url));
+    }
+
+    TEST_CASE("what lies in a segment that could not be read at a start stays purged") {
+        auto files = std::make_shared<memory_files>();
+        store s{files, smallest_store};
+        s.settings.write_queue = 128u << 10;
+        s.open_and_load();
+        s.put_surely("http://hard/", object("http://hard/", 100));
+        s.put_surely("http://there/", object("http://there/", 100));
+        s.invalidate("http://hard/");
+        for (unsigned i = 0; files->contents("/store/s-00000002").empty(); ++i) {
+            REQUIRE(eventually([&] { return s.put(url_of(i), object(url_of(i), 10'000)); }));
+        }
+        for (const auto failing_now : {operation::open, operation::read}) {
+            files->fail_when([failing_now](operation what, std::string_view path) {
+                return what == failing_now && path == "/store/s-00000000";
+            });
+            s.open_and_load();
+            CHECK_FALSE(s.has("http://there/"));
+            std::atomic<bool> journal_fails{true};
+            files->fail_when([&](operation what, std::string_view path) {
+                return what == operation::write && path.starts_with("/store/purges") &&
+                       journal_fails.exchange(false);
+            });
+            s.invalidate("http://other/");
+            REQUIRE_FALSE(journal_fails);
+            files->set_hook({});
+        }
+        const auto after = files->after_kill();
+        s.close();
+        s.files = after;
+        s.open_and_load();
+        CHECK(s.has("http://there/"));
+        CHECK_FALSE(s.has("http://hard/"));
+    }
+}
+
+}  // namespace reprise::proxy::cache::disk
