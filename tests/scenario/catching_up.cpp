@@ -12,9 +12,12 @@ using namespace reprise::tests;
 
 namespace {
 
+constexpr int objects = 30;
+
 /// The second of two nodes is stopped while its clients ask for what the first stores meanwhile. Each reaches the other by a
-/// link so long (`delay` each way) that news takes its time.
-void stop_and_wake(std::chrono::milliseconds delay) {
+/// link so long (`delay` each way) that news takes its time. How much was fetched again: all, if the origin is asked at
+/// once; nothing, if nothing else runs.
+std::size_t stop_and_wake(std::chrono::milliseconds delay) {
     auto settings = seldom_settings();
     settings["peering"]["budget"] = "500ms";  // as long as is waited at most
     fleet f{2, settings};
@@ -24,7 +27,6 @@ void stop_and_wake(std::chrono::milliseconds delay) {
     f.tell(0, json::array({seldom_peer("n1", to_second.port())}));
     f.tell(1, json::array({seldom_peer("n0", to_first.port())}));
     REQUIRE(f.is_by_news(1, "n0"));
-    constexpr int objects = 30;
     const auto path = [](int i) { return "/new/" + std::to_string(i); };
     std::deque<client> clients;
     for (int i = 0; i < objects; ++i) {
@@ -47,20 +49,24 @@ void stop_and_wake(std::chrono::milliseconds delay) {
         CHECK(clients[static_cast<std::size_t>(i)].read().body == "body of " + path(i));
         fetched_again += f.origin.count(path(i)) - 1;
     }
-    // All of them, if the origin is asked at once; none, if nothing else runs.
-    CHECK(fetched_again < objects / 2);
     CHECK(figure(f[1].stats(), "/peering/caught_up_first") > 0);
+    return fetched_again;
 }
 
 }  // namespace
 
 TEST_SUITE("scenario/catching_up") {
     TEST_CASE("what siblings stored while a node was stopped is asked of them and of no origin") {
-        stop_and_wake(std::chrono::milliseconds{0});
+        CHECK(stop_and_wake(std::chrono::milliseconds{0}) < objects / 2);
     }
-    // An old question is quiet after 20 ms, and a new one after 60: the way there and back is between the two, nearer to the
-    // first, so that a busy machine has time.
+    // There and back is 40 ms, and a question that is open for 60 is taken for one without an answer: a busy machine may take
+    // the rest once. Where 20 are taken for that three of four times come too late.
     TEST_CASE("also where their word takes some tens of milliseconds") {
-        stop_and_wake(std::chrono::milliseconds{12});
+        std::size_t fetched_again = 0;
+        constexpr int times = 3;
+        for (int i = 0; i < times; ++i) {
+            fetched_again += stop_and_wake(std::chrono::milliseconds{20});
+        }
+        CHECK(fetched_again < times * objects / 2);
     }
 }
