@@ -19,7 +19,7 @@ PATH=$PATH:/usr/sbin:/sbin
 needs curl ip openssl unshare nsenter setpriv mount
 guide=$SOURCE/config/guides/${1:?names a guide}.md
 [[ -s $guide ]] || fail "there is no $guide"
-! grep -q 'systemctl.* haproxy' "$guide" || needs haproxy
+! grep -q 'systemctl.* haproxy' "$guide" || needs haproxy ss pgrep
 machines=(a b)
 for machine in c=3 d=4 e=5; do
     ! grep -qF "10.0.0.${machine#*=}:" "$guide" || machines+=("${machine%=*}")
@@ -48,13 +48,23 @@ set -euo pipefail
 say() { echo "systemctl: $*" >&2; exit 1; }
 if [[ ${*: -1} == haproxy ]]; then
     loads() { grep -c 'Loading success' /run/haproxy.log || true; }
+    # Whether a worker of before still takes connections: HAProxy says that it has loaded before it bids its old workers stop.
+    old_ones_take() {
+        local worker
+        for worker in "${workers[@]}"; do
+            ! ss -Htlnp | grep -F "pid=$worker," >/dev/null || return 0
+        done
+        return 1
+    }
     before=$(loads 2>/dev/null)
+    workers=()
     case $1 in
         restart)
             [[ ! -s /run/haproxy.pid ]] || kill "$(</run/haproxy.pid)"
             setsid -f bash -c 'echo $$ >/run/haproxy.pid; exec haproxy -W -f /etc/haproxy/haproxy.cfg' >>/run/haproxy.log 2>&1 </dev/null ;;
         reload)
             haproxy -c -q -f /etc/haproxy/haproxy.cfg
+            mapfile -t workers < <(pgrep -P "$(</run/haproxy.pid)")
             kill -USR2 "$(</run/haproxy.pid)" ;;
         stop)
             [[ ! -s /run/haproxy.pid ]] || kill "$(</run/haproxy.pid)"
@@ -62,7 +72,7 @@ if [[ ${*: -1} == haproxy ]]; then
         *) say "no verb $1" ;;
     esac
     for ((turn = 0; turn < 400; ++turn)); do
-        (($(loads) == ${before:-0})) || exit 0
+        (($(loads) == ${before:-0})) || old_ones_take || exit 0
         sleep 0.05
     done
     cat /run/haproxy.log >&2
@@ -251,10 +261,12 @@ take() {
                 fail "${guide##*/}:$number: a block failed"$'\n'"$3"$'\n'"which printed"$'\n'"$output"
             ;;
         text)
-            local deadline=$((SECONDS + 60))
+            local deadline=$((SECONDS + 60)) seen=''
             until prints "$3" "$output"; do
+                # Each output once, for what was printed in between says more than what was printed at the end.
+                [[ $seen == *$'\n'"$output" ]] || seen+=$'\n'$output
                 [[ -n $again ]] && ((SECONDS < deadline)) ||
-                    fail "${guide##*/}:$number: not printed: $missing"$'\n'"but"$'\n'"$output"
+                    fail "${guide##*/}:$number: not printed: $missing"$'\n'"but"$'\n'"$(tail -n 40 <<<"${seen#?}")"
                 sleep 0.2
                 run "$ran_on" "$ran" || true
             done
