@@ -2,7 +2,8 @@
 //
 //     soak_new_urls                                   eight nodes, 10,000 URLs, over five seconds each
 //     soak_new_urls --within 0.1 --homes              all of a URL's requests within a tenth of a second
-//     soak_new_urls --trouble partition               one node after another is cut off, and comes back
+//     soak_new_urls --trouble partition               one node after another is cut off, and comes back: two thirds
+//                                                     of the time some node is; --calm 37: a fifteenth
 //     soak_new_urls --urls 300 --rate 0               the short form: as quick as it goes
 //
 // No node can have a hit of its own, so each fetch beyond a URL's first is one that news, a joined fetch
@@ -146,6 +147,7 @@ struct found {
     std::vector<double> took, took_by_another, late;
     double seconds = 0;
     std::size_t troubles = 0;
+    double troubled_for = 0;  // of the run, the share in which some node was in trouble
     std::int64_t asked_true = 0, asked_false = 0, asked_late = 0, asked_failed = 0,
                  homes_failed = 0;
     std::string left;
@@ -225,6 +227,9 @@ found play(const plan& of, bool know_each_other) {
     }
     out.out_of_reach = out_of_reach(of, fetches, copies, nodes.troubles());
     out.troubles = nodes.troubles().size();
+    for (const auto& one : nodes.troubles()) {
+        out.troubled_for += std::chrono::duration<double>(one.to - one.from).count() / out.seconds;
+    }
     out.left = nodes.what_is_left();
     out.asked_true = nodes.sum("/siblings/asked", "true-hit");
     out.asked_false = nodes.sum("/siblings/asked", "false-hit");
@@ -276,6 +281,8 @@ void print(const plan& of, const std::vector<std::pair<std::string, found>>& all
         [&](const found& in) { return in.asked - in.excused - in.outcomes[0] - in.outcomes[1]; });
     row("excused: their own node was killed", [](const found& in) { return in.excused; });
     row("nodes in trouble, one after another", [](const found& in) { return in.troubles; });
+    row("% of the time in which one of them was",
+        [&](const found& in) { return rounded(100 * in.troubled_for, 0.1); });
     row("origin fetches a URL",
         [&](const found& in) { return rounded(static_cast<double>(in.fetches) / urls, 0.0001); });
     row("of these first sights, which admission asks for", [&](const found& in) {
@@ -340,6 +347,9 @@ int main(int argc, char** argv) {
         ->capture_default_str();
     app.add_option("--trouble", of.trouble)
         ->check(CLI::IsMember({"none", "kill", "pause", "partition", "clock"}))
+        ->capture_default_str();
+    app.add_option("--calm", of.calm, "seconds between one trouble and the next, in the mean")
+        ->check(CLI::Range(0.1, 3600.0))
         ->capture_default_str();
     app.add_flag("!--no-alone", of.alone_too, "not beside nodes that do not know each other");
     app.add_option("--origin-delay", of.origin_delay, "ms until a head")->capture_default_str();

@@ -21,6 +21,7 @@ struct plan {
     bool alone_too = true;
     std::string admission = "always";
     std::string trouble = "none";
+    double calm = 1.25;          // seconds between one trouble and the next, in the mean
     unsigned origin_delay = 50;  // ms, of a head; half to one and a half of it
     unsigned body_takes = 50;    // ms, from the head to the end of a body; none to twice of it
     unsigned pause = 0;          // ms, in the middle of one body of sixteen

@@ -48,7 +48,9 @@ void troubled_fleet::make_trouble(const std::stop_token& stop) {
         (void)stopped.wait_for(
             lock, stop, milliseconds{least + random() % (most - least)}, [] { return false; });
     };
-    for (pass(300, 1000); !stop.stop_requested(); pass(500, 2000)) {
+    const auto calm = static_cast<unsigned>(plan_.calm * 1000);
+    for (pass(calm / 4, calm * 3 / 4 + 1); !stop.stop_requested();
+         pass(calm * 2 / 5, calm * 8 / 5 + 1)) {
         const auto victim = 1 + static_cast<unsigned>(random() % (plan_.nodes - 1));
         auto& one = *nodes_[victim];
         const auto begun = steady_clock::now();
