@@ -282,9 +282,19 @@ private:
             error_code error;
             co_await timer.async_wait(into(error));
             spare_.refill();
-            if (ticking_.exchange(true)) {
-                continue;  // the last one waits yet
+            try {
+                tick_aside();
+            } catch (...) {  // mostly for want of memory: it ticks again
+                log_thrown("ticking", std::current_exception());
             }
+        }
+    }
+
+    void tick_aside() {
+        if (ticking_.exchange(true)) {
+            return;  // the last one waits yet
+        }
+        try {
             desk_.post([this] {
                 try {
                     if (hooks_.tick) {
@@ -295,6 +305,9 @@ private:
                 }
                 ticking_ = false;
             });
+        } catch (...) {
+            ticking_ = false;
+            throw;
         }
     }
 
@@ -323,16 +336,25 @@ private:
                 co_await pause.async_wait(into(error));
                 continue;
             }
-            const auto who = caller_at(socket);
-            if (!who) {
-                continue;
+            try {
+                admit(std::move(socket));
+            } catch (...) {  // for want of memory, mostly: who comes next is let in all the same
+                log_thrown("a connection", std::current_exception());
             }
-            if (!visitors_.make_room(who->from, of_client_)) {
-                turn_away(socket);
-                continue;
-            }
-            spawn("a connection", serve(visitors_.come_in(std::move(socket), *who)));
         }
+    }
+
+    template <class Socket>
+    void admit(Socket socket) {
+        const auto who = caller_at(socket);
+        if (!who) {
+            return;
+        }
+        if (!visitors_.make_room(who->from, of_client_)) {
+            turn_away(socket);
+            return;
+        }
+        spawn("a connection", serve(visitors_.come_in(std::move(socket), *who)));
     }
 
     // One attempt at saying why, without waiting for it.

@@ -350,4 +350,25 @@ TEST_SUITE("scenario/connection") {
         CHECK(eventually([&] { return figure(proxy.stats(), "/clients/open") == 0; }));
     }
 
+    TEST_CASE("a time without memory for administrators' connections is no end of accepting them") {
+        if (sanitized) {
+            return;
+        }
+        counted_allocations memory;
+        proxy_process proxy{storing_settings(), memory.environment()};
+        const auto ask = "GET /stats HTTP/1.1\r\nHost: localhost:" +
+                         std::to_string(proxy.admin_port()) + "\r\n\r\n";
+        std::vector<client> held;  // what earlier connections took is not free for later ones
+        for (int i = 0; i < 8; ++i) {
+            held.emplace_back(proxy.admin_port());
+            CHECK(held.back().ask(ask).status == 200);
+        }
+        memory.admin_lacks_memory(true);
+        for (int i = 0; i < 4; ++i) {
+            CHECK(client{proxy.admin_port()}.is_closed_by_proxy());
+        }
+        memory.admin_lacks_memory(false);
+        CHECK(proxy.stats().contains("uptime_seconds"));
+    }
+
 }  // TEST_SUITE

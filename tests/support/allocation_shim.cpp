@@ -53,11 +53,17 @@ bool is_main_refused() noexcept {
 
 bool is_refused() noexcept {
     auto* const shared = switches();
-    if (shared == nullptr || shared->workers_lack.load(std::memory_order_relaxed) == 0) {
+    if (shared == nullptr) {
+        return false;
+    }
+    const bool workers = shared->workers_lack.load(std::memory_order_relaxed) != 0;
+    const bool admin = shared->admin_lacks.load(std::memory_order_relaxed) != 0;
+    if (!workers && !admin) {
         return is_main_refused();
     }
     char name[17] = {};
-    return ::prctl(PR_GET_NAME, name) == 0 && std::strcmp(name, "worker") == 0;
+    return ::prctl(PR_GET_NAME, name) == 0 && ((workers && std::strcmp(name, "worker") == 0) ||
+                                               (admin && std::strcmp(name, "admin") == 0));
 }
 
 }  // namespace

@@ -21,6 +21,7 @@ public:
     /// While they lack it, the workers' calls of malloc fail.
     void workers_lack_memory(bool lack) { (*shared_).workers_lack = lack ? 1 : 0; }
 
+    void admin_lacks_memory(bool lacks) { (*shared_).admin_lacks = lacks ? 1 : 0; }
     void main_lacks_memory(bool lacks) { (*shared_).main_lacks = lacks ? 1 : 0; }
 
 private:
