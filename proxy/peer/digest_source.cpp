@@ -61,7 +61,7 @@ digest_source::digest_source(const source_plan& plan,
             news_plan{.every = plan.news,
                       .most_saved = most_saved_steps,
                       .key_of = [this](std::uint64_t name) { return key_of(name, secret_); },
-                      .stir = signals_.stir,
+                      .wished = signals_.wished,
                       .told = signals_.told,
                       .readers = signals_.readers});
     }
@@ -304,29 +304,28 @@ void digest_source::go_on_resizing(std::size_t keys) {
 // News ends a step here, so that whoever has the whole goes on from it.
 void digest_source::publish(steady_time steady, wall_time now) {
     unpublished_ = true;
-    auto next_counter = counter_ + 1;
-    if (now_->journal && counter_ != 0) {
-        const bool stepped = now_->journal->is_open() && now_->journal->close(next_counter);
-        next_counter = stepped ? next_counter : counter_;
-        counter_ = next_counter;  // a step that was closed is, whatever fails below
+    const bool goes_on = now_->journal && counter_ != 0;
+    if (goes_on) {
+        (void)end_step(steady);
         now_->keys_at_step = listed_;
     }
-    const filter::digest_stamp stamp{.seed = secret_.id(),
-                                     .generation = {.epoch = epoch_, .counter = next_counter},
-                                     .keys = listed_};
+    const filter::digest_stamp stamp{
+        .seed = secret_.id(),
+        .generation = {.epoch = epoch_, .counter = goes_on ? counter_ : counter_ + 1},
+        .keys = listed_};
     auto next = filter::digest::of(now_->bits.publish(), stamp);
-    if (now_->journal && counter_ == 0) {
-        now_->journal->begin(next_counter);
+    counter_ = stamp.generation.counter;
+    if (now_->journal && !goes_on) {
+        now_->journal->begin(counter_);
         now_->keys_at_step = listed_;
+        teller_->stepped(steady);
     }
-    counter_ = next_counter;
     last_publish_ = steady;
     digests_.publish(std::move(next), now);
     unpublished_ = false;
     ++generations_;
     if (teller_) {
         teller_->whole_is_there();
-        teller_->stepped(steady);
     }
     wire_bytes squid;
     squid_figures said;
@@ -373,8 +372,14 @@ void digest_source::tick(steady_time steady, wall_time now) {
     if (next_) {
         go_on_resizing(plan_.resize_step);
     }
-    if (must_publish(all_said, steady)) {
-        publish(steady, now);
+    try {
+        if (must_publish(all_said, steady)) {
+            publish(steady, now);
+        }
+    } catch (const std::bad_alloc&) {
+        // A whole is a copy of all bits, and is tried again. News needs a few kilobytes.
+        tell(steady, false);
+        throw;
     }
     tell(steady, false);
     note_figures();
@@ -407,17 +412,24 @@ bool digest_source::must_publish(bool all_said, steady_time steady) const {
     return (teller_->wants_whole() && has_newer) || (changed > 0 && since >= seldom);
 }
 
+// Whatever fails behind it: what was closed is a generation, and is put on the shelf.
+bool digest_source::end_step(steady_time steady) {
+    if (!now_->journal->is_open() || !now_->journal->close(counter_ + 1)) {
+        return false;
+    }
+    ++counter_;
+    now_->keys_at_step = listed_;
+    teller_->stepped(steady);
+    return true;
+}
+
 void digest_source::tell(steady_time steady, bool at_once) {
     if (!teller_ || counter_ == 0) {
         return;
     }
     auto& journal = *now_->journal;
-    if (teller_->is_due(journal, steady) || (at_once && journal.is_open())) {
-        if (journal.close(counter_ + 1)) {
-            ++counter_;
-            now_->keys_at_step = listed_;
-            teller_->stepped(steady);
-        }
+    if (teller_->is_due(journal, steady) || at_once) {
+        (void)end_step(steady);
     }
     const auto size = now_->counts.size();
     teller_->tell(

@@ -74,10 +74,12 @@ struct source_plan {
 
 /// How its keeper hears of what is to be done, and others of what was.
 struct source_signals {
-    /// Called on any thread, maybe under the store's locks: something came after a while of nothing, or was
-    /// wished for, or is urgent and the first that is so since the last tick. A tick before next_news()
-    /// would find it.
+    /// Called on any thread, maybe under the store's locks: something came after a while of nothing, or is
+    /// urgent and the first that is so since the last tick. A tick before next_news() would find it.
     std::function<void()> stir = [] {};
+    /// Called on any thread: somebody waits for what exists and only has to be put on the shelf. It costs no step, so
+    /// that it needs no next_news() either.
+    std::function<void()> wished = [] {};
     /// Called on the keeper's: there is something new on the shelf.
     std::function<void()> told = [] {};
     /// How many wait for news now. The keeper's.
@@ -200,6 +202,7 @@ private:
     [[nodiscard]] bool must_resize() const;
     [[nodiscard]] bool must_publish(bool all_said, steady_time steady) const;
     void publish(steady_time steady, wall_time now);
+    bool end_step(steady_time steady);
     void tell(steady_time steady, bool at_once);
     void await_more() noexcept;
     struct at_end {  // of a tick, however it ends

@@ -37,11 +37,21 @@ void keeper::stir(waited_for what) {
     const bool wakes = [this, of] {
         const std::scoped_lock lock{guard_};
         stirred_[of] = true;
-        return wakes_[of];
+        return std::exchange(wakes_[of], false);
     }();
     if (wakes) {
         wake_.notify_one();
     }
+}
+
+void keeper::look_now() {
+    {
+        const std::scoped_lock lock{guard_};
+        if (std::exchange(is_asked_for_, true)) {
+            return;
+        }
+    }
+    wake_.notify_one();
 }
 
 void keeper::run() {
@@ -61,13 +71,14 @@ void keeper::run() {
 void keeper::doze(std::unique_lock<std::mutex>& lock, const plan& next, steady_time not_before) {
     while (!ending_ && steady_now() < next.until) {
         const auto now = steady_now();
-        auto to = next.until;
+        auto to = is_asked_for_ ? std::min(next.until, not_before) : next.until;
         for (std::size_t i = 0; i < next.from.size(); ++i) {
-            wakes_[i] = next.from[i] <= now;
-            if (wakes_[i] && stirred_[i]) {
-                to = std::min(to, not_before);
-            } else if (!wakes_[i]) {
+            const bool may_tell = next.from[i] <= now;
+            wakes_[i] = may_tell && !stirred_[i];
+            if (!may_tell) {
                 to = std::min(to, next.from[i]);
+            } else if (stirred_[i]) {
+                to = std::min(to, not_before);
             }
         }
         if (to <= now) {
@@ -76,6 +87,7 @@ void keeper::doze(std::unique_lock<std::mutex>& lock, const plan& next, steady_t
         wake_.wait_until(lock, to);
     }
     wakes_ = stirred_ = {};
+    is_asked_for_ = false;
 }
 
 }  // namespace reprise::proxy::peer

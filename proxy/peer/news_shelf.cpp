@@ -30,12 +30,13 @@ news_shelf::found news_shelf::look(const filter::digest_generation& since) {
         if (std::find(bases.begin(), bases.end(), since.counter) != bases.end()) {
             return out;
         }
-        if (forms_.size() + bases.size() >= most_bases) {
+        const bool is_usual = since.counter + 1 == newest_.counter;
+        if (forms_.size() + bases.size() >= most_bases && !is_usual) {
             return {};
         }
         bases.push_back(since.counter);
     }
-    stir_();
+    wished_();
     return out;
 }
 
@@ -60,7 +61,7 @@ void news_shelf::want_whole() {
         }
         wishes_.whole = true;
     }
-    stir_();
+    wished_();
 }
 
 void news_shelf::note_plain() {

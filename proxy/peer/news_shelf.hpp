@@ -3,8 +3,8 @@
 //
 // The keeper's thread makes the messages, on which no event loop waits: from the generation before,
 // which is where most askers are, as soon as there is a new one and if anybody asked since the last;
-// from others once somebody asks from there. What is asked for and not there yet is a wish, which
-// stirs the keeper. Only messages to the newest generation are kept, so all of them together are few
+// from others once somebody asks from there. What is asked for and not there yet is a wish, of which
+// the keeper hears at once. Only messages to the newest generation are kept, so all of them together are few
 // and short.
 //
 // Pure: no socket, no clock.
@@ -24,11 +24,12 @@ namespace reprise::proxy::peer {
 ///           the keeper's.
 class news_shelf {
 public:
-    /// More are told the whole.
+    /// More are told the whole, but for the generation before the newest: nearly all ask from there, and whoever
+    /// asks from many others must not keep it from them.
     static constexpr std::size_t most_bases = 64;
 
-    /// @param stir  wakes the keeper: called, on whatever thread, when there is a wish
-    explicit news_shelf(std::function<void()> stir) : stir_{std::move(stir)} {}
+    /// @param wished  wakes the keeper: called, on whatever thread, when there is a wish
+    explicit news_shelf(std::function<void()> wished) : wished_{std::move(wished)} {}
 
     enum class state : std::uint8_t {
         current,  ///< that is the newest: there is no news
@@ -72,7 +73,7 @@ public:
 private:
     [[nodiscard]] bool reaches_locked(const filter::digest_generation& from) const noexcept;
 
-    std::function<void()> stir_;
+    std::function<void()> wished_;
     mutable std::mutex guard_;
     filter::digest_generation newest_;
     std::uint64_t oldest_ = 0;

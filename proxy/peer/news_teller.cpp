@@ -1,6 +1,7 @@
 #include "proxy/peer/news_teller.hpp"
 
 #include <algorithm>
+#include <functional>
 
 namespace reprise::proxy::peer {
 namespace {
@@ -38,15 +39,16 @@ void news_teller::tell(const change_journal& journal,
     }
     const auto known = shelf_.newest();
     const bool is_newer = known != stamp.generation;
-    auto bases = std::exchange(bases_, {});
     if (is_newer && awaited_ && known.epoch == stamp.generation.epoch) {
-        bases.push_back(known.counter);
+        bases_.push_back(known.counter);
     }
-    std::sort(bases.begin(), bases.end());
-    bases.erase(std::unique(bases.begin(), bases.end()), bases.end());
+    // The newest first: those beyond the bound are the oldest.
+    std::sort(bases_.begin(), bases_.end(), std::greater{});
+    bases_.erase(std::unique(bases_.begin(), bases_.end()), bases_.end());
+    bases_.resize(std::min(bases_.size(), news_shelf::most_bases + 2));
     std::vector<news_shelf::form> forms;
-    for (const auto base : bases) {
-        if (base == stamp.generation.counter || forms.size() == news_shelf::most_bases) {
+    for (const auto base : bases_) {
+        if (base == stamp.generation.counter) {
             continue;
         }
         auto& form = forms.emplace_back(news_shelf::form{.base = base, .wire = nullptr});
@@ -74,6 +76,7 @@ void news_teller::tell(const change_journal& journal,
         }
     }
     shelf_.put(stamp.generation, journal.oldest(), std::move(forms));
+    bases_.clear();
     awaited_ = awaited_ && !is_newer;
     new_ = false;
     told_();

@@ -24,6 +24,7 @@ struct news_plan {
     unsigned most_saved = 1;  ///< as news_pace has it
     filter::key_by_name key_of{};
     std::function<void()> stir = [] {};  ///< as source_signals has them
+    std::function<void()> wished = [] {};
     std::function<void()> told = [] {};
     std::function<std::size_t()> readers = [] { return std::size_t{0}; };
 };
@@ -46,7 +47,7 @@ public:
           key_of_{std::move(plan.key_of)},
           told_{std::move(plan.told)},
           readers_{std::move(plan.readers)},
-          shelf_{std::move(plan.stir)} {}
+          shelf_{std::move(plan.wished)} {}
 
     [[nodiscard]] news_shelf& shelf() noexcept { return shelf_; }
     [[nodiscard]] const news_shelf& shelf() const noexcept { return shelf_; }
@@ -76,7 +77,7 @@ public:
     /// Puts on the shelf what is wished for. `stamp` is of the journal's newest generation; `words`
     /// are the bits as they are, ahead of it by what is open in the journal: then no key is told by
     /// its name, since whether its places are on is not known of that generation.
-    /// @throws std::bad_alloc; what is missing is wished for again
+    /// @throws std::bad_alloc; the next call goes on
     void tell(const change_journal& journal,
               const filter::digest_shape& shape,
               const filter::digest_stamp& stamp,
@@ -91,8 +92,8 @@ private:
     std::function<std::size_t()> readers_;
     news_shelf shelf_;
     std::optional<steady_time> plain_at_;
-    std::vector<std::uint64_t> bases_;
-    bool awaited_ = false;  // somebody who knows the newest waits for more
+    std::vector<std::uint64_t> bases_;  // wished for, and not put yet
+    bool awaited_ = false;              // somebody who knows the newest waits for more
     bool whole_ = false;
     bool new_ = false;  // a generation that is not on the shelf
     teller_figures figures_;

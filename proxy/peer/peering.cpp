@@ -106,6 +106,7 @@ peering::peering(const config::options& options, std::string node, wall_time now
             .every = news_,
             .key_of = [this](std::uint64_t name) { return peer::key_of(name, secret_); },
             .stir = std::move(signals.stir),
+            .wished = std::move(signals.wished),
             .told = std::move(signals.told),
             .readers = std::move(signals.readers)};
         seen_source_ = std::make_unique<peer::seen_source>(
@@ -117,6 +118,7 @@ peering::peering(const config::options& options, std::string node, wall_time now
         news_plan news{.every = news_,
                        .key_of = [this](std::uint64_t name) { return peer::key_of(name, secret_); },
                        .stir = std::move(signals.stir),
+                       .wished = std::move(signals.wished),
                        .told = std::move(signals.told)};
         members_ = std::make_unique<members_source>(
             secret_.id(), publish_after_, random_word, std::move(news));
@@ -245,6 +247,7 @@ void peering::stop() {
 peer::source_signals peering::signals_for(peer::waited_for what) {
     return {
         .stir = [this, what] { keeper_.stir(what); },
+        .wished = [this] { keeper_.look_now(); },
         .told = [this, what] { told_[static_cast<std::size_t>(what)] = news_of(what)->newest(); },
         .readers = [this, what] { return waits_.waiting(what); }};
 }
@@ -261,23 +264,29 @@ news_shelf* peering::news_of(peer::waited_for what) {
 // What was seen is told along with what came to the digest, in one answer.
 keeper::plan peering::look() {
     const auto now = steady_now();
-    try {
-        const auto* const shelf = source_.news();
-        const auto newest = shelf != nullptr ? shelf->newest() : filter::digest_generation{};
-        source_.tick(now, wall_now());
-        if (seen_source_) {
-            const bool is_told = shelf != nullptr && shelf->newest() != newest;
-            seen_source_->tick(now, wall_now(), is_told);
+    // What one has no memory for keeps no other from being told.
+    const auto attempt = [](auto&& tick) {
+        try {
+            tick();
+        } catch (const std::bad_alloc&) {
+            if (const auto more = no_memory_for_digest.due()) {
+                log::error("digest: out of memory; what changed is not in it yet", *more);
+            }
         }
-        // Both at once, so that whoever waits for both is woken when both are there.
-        waits_.wake_behind(std::exchange(told_, {}));
-        if (members_) {
-            members_->tick(now, wall_now());
-        }
-    } catch (const std::bad_alloc&) {
-        if (const auto more = no_memory_for_digest.due()) {
-            log::error("digest: out of memory; what changed is not in it yet", *more);
-        }
+    };
+    const auto* const shelf = source_.news();
+    const auto newest = shelf != nullptr ? shelf->newest() : filter::digest_generation{};
+    attempt([&] { source_.tick(now, wall_now()); });
+    if (seen_source_) {
+        // Not where more wait for what was seen alone: they are told at its own pace.
+        const bool is_told = shelf != nullptr && shelf->newest() != newest &&
+                             waits_.waiting(waited_for::seen) <= waits_.waiting(waited_for::digest);
+        attempt([&] { seen_source_->tick(now, wall_now(), is_told); });
+    }
+    // Both at once, so that whoever waits for both is woken when both are there.
+    waits_.wake_behind(std::exchange(told_, {}));
+    if (members_) {
+        attempt([&] { members_->tick(now, wall_now()); });
     }
     waits_.wake_behind(std::exchange(told_, {}));
     keeper::plan next;

@@ -62,12 +62,27 @@ bool told_bits::turn(std::uint64_t place, bool is_on) noexcept {
     return true;
 }
 
-void told_bits::publish(wall_time now) {
+// Whatever fails behind it: what was closed is a generation, and is put on the shelf.
+bool told_bits::end_step(steady_time steady) {
+    if (!journal_->is_open() || !journal_->close(counter_ + 1)) {
+        return false;
+    }
+    ++counter_;
+    if (teller_) {
+        teller_->stepped(steady);
+    }
+    return true;
+}
+
+void told_bits::publish(steady_time steady, wall_time now) {
     if (counter_ == 0) {
         counter_ = 1;
         journal_->begin(1);
-    } else if (journal_->is_open() && journal_->close(counter_ + 1)) {
-        ++counter_;
+        if (teller_) {
+            teller_->stepped(steady);
+        }
+    } else {
+        (void)end_step(steady);
     }
     digests_.publish(filter::digest{shape_, words_, stamp()}, now);
     if (teller_) {
@@ -83,14 +98,9 @@ void told_bits::tell(bool publishes, steady_time steady, wall_time now, bool rid
     const bool is_due = publishes && !is_whole_of_now &&
                         (!teller_ || teller_->has_plain_readers(steady));
     if (counter_ == 0 || is_wanted || is_due) {
-        publish(now);
-        if (teller_) {
-            teller_->stepped(steady);
-        }
-    } else if (teller_ && (rides ? journal_->is_open() : teller_->is_due(*journal_, steady)) &&
-               journal_->close(counter_ + 1)) {
-        ++counter_;
-        teller_->stepped(steady);
+        publish(steady, now);
+    } else if (teller_ && (rides || teller_->is_due(*journal_, steady))) {
+        (void)end_step(steady);
     }
     if (teller_) {
         teller_->tell(*journal_, shape_, stamp(), words_);

@@ -68,7 +68,8 @@ public:
     [[nodiscard]] std::uint64_t bytes() const;
 
 private:
-    void publish(wall_time now);
+    bool end_step(steady_time steady);
+    void publish(steady_time steady, wall_time now);
     [[nodiscard]] filter::digest_stamp stamp() const;
 
     filter::seed_id seed_;

@@ -41,6 +41,7 @@ struct world {
                  secret,
                  [this] { return ++drawn; },
                  {.stir = [this] { ++stirred; },
+                  .wished = [this] { ++wished; },
                   .told =
                       [this] {
                           ++told;
@@ -64,7 +65,7 @@ struct world {
     [[nodiscard]] news_shelf& shelf() { return *source.news(); }
 
     std::uint64_t drawn = 100;
-    unsigned stirred = 0, told = 0;
+    unsigned stirred = 0, wished = 0, told = 0;
     std::function<void()> on_told = [] {};
     std::size_t waiting = 0;  // for news
     std::chrono::milliseconds passed{0};
@@ -463,9 +464,9 @@ TEST_SUITE("peer/news_source") {
         }
         CHECK(w.source.digests().now() == before);
         CHECK_FALSE(w.shelf().reaches(before->bits->stamp().generation));
-        const auto stirred = w.stirred;
+        const auto wished = w.wished;
         CHECK_FALSE(r.ask());
-        CHECK(w.stirred == stirred + 1);
+        CHECK(w.wished == wished + 1);
         w.pass(2s);
         r.catch_up();
         CHECK(r.wholes == 2);
@@ -528,12 +529,43 @@ TEST_SUITE("peer/news_source") {
             const auto what = w.shelf().look({.epoch = first.epoch, .counter = base}).what;
             soon += what == news_shelf::state::soon ? 1 : 0;
         }
-        CHECK(soon == news_shelf::most_bases);
+        CHECK(soon == news_shelf::most_bases +
+                          1);  // the last, from which nearly all ask, is beyond no bound
         w.pass(100ms);
         CHECK(w.shelf().look(first).what == news_shelf::state::ready);
         CHECK(w.shelf().look({.epoch = first.epoch, .counter = newest.counter + 1}).what ==
               news_shelf::state::beyond);
         CHECK(w.shelf().look({.epoch = first.epoch + 7, .counter = 1}).what ==
+              news_shelf::state::beyond);
+    }
+
+    TEST_CASE("whoever asks from many generations keeps the news from nobody") {
+        world w;
+        w.source.loaded();
+        w.pass(100ms);
+        for (std::uint64_t i = 0; i < 200; ++i) {
+            w.hold(i);
+            w.pass(200ms);
+        }
+        const auto before = w.shelf().newest();
+        const auto look_back = [&w, &before](std::uint64_t by) {
+            return w.shelf().look({.epoch = before.epoch, .counter = before.counter - by}).what;
+        };
+        for (std::uint64_t i = 1; i <= 3 * news_shelf::most_bases; ++i) {
+            (void)look_back(i);
+        }
+        CHECK(look_back(0) == news_shelf::state::current);
+        w.hold(1000);
+        w.pass(200ms);
+        CHECK(look_back(0) == news_shelf::state::ready);
+        // And those who come back a step later find that theirs is being made.
+        w.hold(1001);
+        w.pass(200ms);
+        for (std::uint64_t i = 1; i <= 3 * news_shelf::most_bases; ++i) {
+            (void)look_back(i);
+        }
+        const auto last = w.shelf().newest().counter - 1;
+        CHECK(w.shelf().look({.epoch = before.epoch, .counter = last}).what !=
               news_shelf::state::beyond);
     }
 
