@@ -61,7 +61,7 @@ digest_source::digest_source(const source_plan& plan,
             news_plan{.every = plan.news,
                       .most_saved = most_saved_steps,
                       .key_of = [this](std::uint64_t name) { return key_of(name, secret_); },
-                      .wished = signals_.wished,
+                      .stir = signals_.stir,
                       .told = signals_.told,
                       .readers = signals_.readers});
     }

@@ -74,12 +74,10 @@ struct source_plan {
 
 /// How its keeper hears of what is to be done, and others of what was.
 struct source_signals {
-    /// Called on any thread, maybe under the store's locks: something came after a while of nothing, or is
-    /// urgent and the first that is so since the last tick. A tick before next_news() would find it.
+    /// Called on any thread, maybe under the store's locks: something came after a while of nothing, or was
+    /// wished for, or is urgent and the first that is so since the last tick. A tick before next_news()
+    /// would find it.
     std::function<void()> stir = [] {};
-    /// Called on any thread: somebody waits for what exists and only has to be put on the shelf. It costs no step, so
-    /// that it needs no next_news() either.
-    std::function<void()> wished = [] {};
     /// Called on the keeper's: there is something new on the shelf.
     std::function<void()> told = [] {};
     /// How many wait for news now. The keeper's.

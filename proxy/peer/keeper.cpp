@@ -44,16 +44,6 @@ void keeper::stir(waited_for what) {
     }
 }
 
-void keeper::look_now() {
-    {
-        const std::scoped_lock lock{guard_};
-        if (std::exchange(is_asked_for_, true)) {
-            return;
-        }
-    }
-    wake_.notify_one();
-}
-
 void keeper::run() {
     std::unique_lock lock{guard_};
     while (!ending_) {
@@ -71,7 +61,7 @@ void keeper::run() {
 void keeper::doze(std::unique_lock<std::mutex>& lock, const plan& next, steady_time not_before) {
     while (!ending_ && steady_now() < next.until) {
         const auto now = steady_now();
-        auto to = is_asked_for_ ? std::min(next.until, not_before) : next.until;
+        auto to = next.until;
         for (std::size_t i = 0; i < next.from.size(); ++i) {
             const bool may_tell = next.from[i] <= now;
             wakes_[i] = may_tell && !stirred_[i];
@@ -87,7 +77,6 @@ void keeper::doze(std::unique_lock<std::mutex>& lock, const plan& next, steady_t
         wake_.wait_until(lock, to);
     }
     wakes_ = stirred_ = {};
-    is_asked_for_ = false;
 }
 
 }  // namespace reprise::proxy::peer

@@ -15,7 +15,7 @@
 
 namespace reprise::proxy::peer {
 
-/// Threads   stir, look_now: any, a lock for a moment. begin and end: one, and `look` runs on the keeper's own.
+/// Threads   stir: any, a lock for a moment. begin and end: one, and `look` runs on the keeper's own.
 class keeper {
 public:
     /// When there is something to do next.
@@ -40,8 +40,6 @@ public:
     /// Something came to this source. Maybe under the store's locks: nobody holds the guard for long, and the thread
     /// is woken once for each look.
     void stir(waited_for what);
-    /// Something is to be done that waits for no source's `from`: but not within a millisecond of the last look.
-    void look_now();
 
 private:
     void run();
@@ -53,7 +51,6 @@ private:
     bool ending_ = false;
     std::array<bool, waited_for_count> stirred_{};
     std::array<bool, waited_for_count> wakes_{};  // the thread dozes, and would tell of it at once
-    bool is_asked_for_ = false;                   // look_now() was called since the last look
     std::function<plan()> look_;                  // the thread's
     std::thread thread_;
 };

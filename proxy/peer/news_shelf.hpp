@@ -3,8 +3,8 @@
 //
 // The keeper's thread makes the messages, on which no event loop waits: from the generation before,
 // which is where most askers are, as soon as there is a new one and if anybody asked since the last;
-// from others once somebody asks from there. What is asked for and not there yet is a wish, of which
-// the keeper hears at once. Only messages to the newest generation are kept, so all of them together are few
+// from others once somebody asks from there. What is asked for and not there yet is a wish, which
+// stirs the keeper. Only messages to the newest generation are kept, so all of them together are few
 // and short.
 //
 // Pure: no socket, no clock.

@@ -24,7 +24,6 @@ struct news_plan {
     unsigned most_saved = 1;  ///< as news_pace has it
     filter::key_by_name key_of{};
     std::function<void()> stir = [] {};  ///< as source_signals has them
-    std::function<void()> wished = [] {};
     std::function<void()> told = [] {};
     std::function<std::size_t()> readers = [] { return std::size_t{0}; };
 };
@@ -47,7 +46,7 @@ public:
           key_of_{std::move(plan.key_of)},
           told_{std::move(plan.told)},
           readers_{std::move(plan.readers)},
-          shelf_{std::move(plan.wished)} {}
+          shelf_{std::move(plan.stir)} {}
 
     [[nodiscard]] news_shelf& shelf() noexcept { return shelf_; }
     [[nodiscard]] const news_shelf& shelf() const noexcept { return shelf_; }

@@ -106,7 +106,6 @@ peering::peering(const config::options& options, std::string node, wall_time now
             .every = news_,
             .key_of = [this](std::uint64_t name) { return peer::key_of(name, secret_); },
             .stir = std::move(signals.stir),
-            .wished = std::move(signals.wished),
             .told = std::move(signals.told),
             .readers = std::move(signals.readers)};
         seen_source_ = std::make_unique<peer::seen_source>(
@@ -118,7 +117,6 @@ peering::peering(const config::options& options, std::string node, wall_time now
         news_plan news{.every = news_,
                        .key_of = [this](std::uint64_t name) { return peer::key_of(name, secret_); },
                        .stir = std::move(signals.stir),
-                       .wished = std::move(signals.wished),
                        .told = std::move(signals.told)};
         members_ = std::make_unique<members_source>(
             secret_.id(), publish_after_, random_word, std::move(news));
@@ -247,7 +245,6 @@ void peering::stop() {
 peer::source_signals peering::signals_for(peer::waited_for what) {
     return {
         .stir = [this, what] { keeper_.stir(what); },
-        .wished = [this] { keeper_.look_now(); },
         .told = [this, what] { told_[static_cast<std::size_t>(what)] = news_of(what)->newest(); },
         .readers = [this, what] { return waits_.waiting(what); }};
 }

@@ -41,7 +41,6 @@ struct world {
                  secret,
                  [this] { return ++drawn; },
                  {.stir = [this] { ++stirred; },
-                  .wished = [this] { ++wished; },
                   .told =
                       [this] {
                           ++told;
@@ -65,7 +64,7 @@ struct world {
     [[nodiscard]] news_shelf& shelf() { return *source.news(); }
 
     std::uint64_t drawn = 100;
-    unsigned stirred = 0, wished = 0, told = 0;
+    unsigned stirred = 0, told = 0;
     std::function<void()> on_told = [] {};
     std::size_t waiting = 0;  // for news
     std::chrono::milliseconds passed{0};
@@ -464,9 +463,9 @@ TEST_SUITE("peer/news_source") {
         }
         CHECK(w.source.digests().now() == before);
         CHECK_FALSE(w.shelf().reaches(before->bits->stamp().generation));
-        const auto wished = w.wished;
+        const auto stirred = w.stirred;
         CHECK_FALSE(r.ask());
-        CHECK(w.wished == wished + 1);
+        CHECK(w.stirred == stirred + 1);
         w.pass(2s);
         r.catch_up();
         CHECK(r.wholes == 2);
