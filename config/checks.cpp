@@ -182,6 +182,19 @@ void adopt_store_with_disk(options& into) {
     }
 }
 
+/// One of both is every address of the family that the other one is of, at the same port. (Two listeners may be so: they
+/// share their ports with those of other processes, too.)
+bool is_in_the_way(const endpoint& listener, const endpoint& admin) {
+    if (listener.port == 0 || listener.port != admin.port || listener.host == admin.host) {
+        return false;
+    }
+    const auto is_v6 = [](const endpoint& one) { return one.host.find(':') != one.host.npos; };
+    const auto is_all = [](const endpoint& one) {
+        return one.host == "0.0.0.0" || one.host == "::";
+    };
+    return is_v6(listener) == is_v6(admin) && (is_all(listener) || is_all(admin));
+}
+
 }  // namespace
 
 void check_options(options& into, const given& members, const place& here) {
@@ -275,7 +288,15 @@ void check_options(options& into, const given& members, const place& here) {
         }
     }
     if (into.admin.address && members.is_sound("admin")) {
-        take(*into.admin.address, "admin", here.member("admin").member("address"));
+        const auto there = here.member("admin").member("address");
+        take(*into.admin.address, "admin", there);
+        for (std::size_t i = 0; i < into.listeners.size(); ++i) {
+            if (is_in_the_way(into.listeners[i].address, *into.admin.address)) {
+                there.wrong(to_string(*into.admin.address) + " cannot be had beside listeners[" +
+                            std::to_string(i) + "], " + to_string(into.listeners[i].address) +
+                            ": write another port");
+            }
+        }
     }
 }
 

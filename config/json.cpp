@@ -229,6 +229,15 @@ private:
     std::string out_;
 };
 
+/// Where the byte at `offset` is, which a person counts from 1.
+void set_place(json_error& error, std::string_view text, std::size_t offset) {
+    const auto before = text.substr(0, offset);
+    const auto line_break = before.rfind('\n');
+    const auto lines = std::count(before.begin(), before.end(), '\n');
+    error.line = static_cast<std::size_t>(lines) + 1;
+    error.column = (line_break == before.npos ? offset : offset - line_break - 1) + 1;
+}
+
 }  // namespace
 
 std::variant<json_value, json_error> parse_json(std::string_view text, const json_limits& limits) {
@@ -239,17 +248,18 @@ std::variant<json_value, json_error> parse_json(std::string_view text, const jso
     builder building{root, limits};
     if (json::sax_parse(
             text.begin(), text.end(), &building, json::input_format_t::json, true, true)) {
+        // To the parser a zero byte is the end, and what comes behind it would be passed over in silence.
+        if (const auto zero = text.find('\0'); zero != text.npos) {
+            json_error error{0, 0, "a zero byte: nothing of a text comes behind it"};
+            set_place(error, text, zero);
+            return error;
+        }
         return root;
     }
     auto error = std::move(building.error);
     if (const auto* position = building.position()) {
         // The parser counts the bytes it has read, the offending one included.
-        const auto end = std::min(*position > 0 ? *position - 1 : 0, text.size());
-        const auto before = text.substr(0, end);
-        const auto line_break = before.rfind('\n');
-        const auto lines = std::count(before.begin(), before.end(), '\n');
-        error.line = static_cast<std::size_t>(lines) + 1;
-        error.column = (line_break == before.npos ? end : end - line_break - 1) + 1;
+        set_place(error, text, std::min(*position > 0 ? *position - 1 : 0, text.size()));
     }
     return error;
 }

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 using namespace reprise::config;
 
 namespace {
@@ -42,6 +44,19 @@ TEST_SUITE("config/json") {
         CHECK(error_of("[1, 2").line == 1);
         CHECK(error_of("[1, 2").column == 6);
         CHECK(error_of("nul").line == 1);
+    }
+
+    TEST_CASE("what stands behind a zero byte is not passed over") {
+        using namespace std::string_view_literals;
+        for (const auto text : {"{}\0"sv, "{}\n\0{\"a\": 1}"sv, "{}\n\n \0\0 x"sv}) {
+            const auto parsed = parse_json(text);
+            REQUIRE(std::holds_alternative<json_error>(parsed));
+            const auto& error = std::get<json_error>(parsed);
+            CHECK(error.reason.find("zero byte") != error.reason.npos);
+            const auto lines = std::count(text.begin(), text.end(), '\n');
+            CHECK(error.line == static_cast<std::size_t>(lines) + 1);
+            CHECK(error.column == text.find('\0') - (text.rfind('\n') + 1) + 1);
+        }
     }
 
     TEST_CASE("a reason is printable and short, whatever the text") {

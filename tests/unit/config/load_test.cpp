@@ -319,6 +319,25 @@ TEST_SUITE("config/load") {
                   .listeners.size() == 2);
     }
 
+    TEST_CASE("the admin address is free beside listeners of every address") {
+        const auto beside = [](const std::string& listener, const std::string& admin) {
+            return R"({"listeners": [{"address": ")" + listener + R"("}], "admin": {"address": ")" +
+                   admin + R"("}})";
+        };
+        CHECK(mistake_of(beside("0.0.0.0:80", "127.0.0.1:80")) ==
+              "admin.address: 127.0.0.1:80 cannot be had beside listeners[0], 0.0.0.0:80: write "
+              "another port");
+        CHECK(
+            mistake_of(R"({"listeners": [{"address": "0.0.0.0:3180"}]})") ==
+            "admin.address: 127.0.0.1:3180 cannot be had beside listeners[0], 0.0.0.0:3180: write "
+            "another port");
+        CHECK(mistakes_of(beside("127.0.0.1:80", "0.0.0.0:80")).size() == 1);
+        CHECK(mistakes_of(beside("[::]:80", "[::1]:80")).size() == 1);
+        CHECK(mistakes_of(beside("[::]:80", "127.0.0.1:80")).empty());
+        CHECK(mistakes_of(beside("0.0.0.0:80", "127.0.0.1:81")).empty());
+        CHECK(mistakes_of(beside("127.0.0.2:80", "127.0.0.1:80")).empty());
+    }
+
     TEST_CASE("bounds between settings hold where the file speaks of them") {
         CHECK(mistake_of(R"({"memory": {"size": "2MiB", "max_object": "3MiB"}})") ==
               "memory.max_object: must not be above memory.size, 2MiB");
