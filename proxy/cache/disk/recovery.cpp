@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <unordered_set>
 
 namespace reprise::proxy::cache::disk {
 
@@ -103,6 +104,7 @@ void scan(const read_at& read, const recovery_options& options, recovered_segmen
     into.state = segment_state::scanned;
     into.last_written = into.header.begun;
     sliding_bytes bytes{read, options.segment_bytes};
+    std::unordered_set<std::uint64_t> ids;
     bool in_gap = false;
     // The gaps that count as damage are those with a record behind them: what lies behind the last
     // is of earlier rounds, or torn by the end of whoever wrote it.
@@ -124,6 +126,13 @@ void scan(const read_at& read, const recovery_options& options, recovered_segmen
         into.damaged += in_gap ? 1 : 0;
         in_gap = false;
         const auto next = offset + header->record_bytes();
+        // A page of this segment that a disk wrote to a second place, too: right in all but its position, by which what was
+        // purged since would seem to be younger than its purge.
+        if (!ids.insert(header->id).second) {
+            ++into.damaged;
+            offset = next;
+            continue;
+        }
         if (!options.bodies || check_body(seen, *header, options.store)) {
             into.entries.push_back(entry_of(*header, offset));
             into.end = next;

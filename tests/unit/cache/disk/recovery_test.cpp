@@ -195,6 +195,29 @@ TEST_SUITE("cache/disk/recovery") {
         CHECK(found.end == made.fill().offset());
     }
 
+    TEST_CASE("a page that is at a second place in its segment brings no record a second time") {
+        filled_segment made{5};
+        for (std::size_t i = 0; i < 60; ++i) {
+            made.add(page_url(i), content_of(page_url(i), 5, 400));
+        }
+        const auto written = made.fill().entries();
+        constexpr std::size_t page = 4096;
+        for (const std::size_t to : {std::size_t{6}, made.fill().offset() / page + 2}) {
+            CAPTURE(to);
+            auto copied = made.bytes();
+            std::copy_n(made.bytes().begin() + 2 * page,
+                        page,
+                        copied.begin() + static_cast<long>(to * page));
+            std::swap(copied, made.bytes());
+            const auto found = made.recovered();
+            std::swap(copied, made.bytes());
+            CHECK(found.damaged != 0);
+            for (const auto& one : found.entries) {
+                CHECK(std::find(written.begin(), written.end(), one) != written.end());
+            }
+        }
+    }
+
     TEST_CASE("pages that can't be read cost the records in them") {
         filled_segment made{5};
         for (std::size_t i = 0; i < 20; ++i) {
