@@ -57,7 +57,11 @@ void segment_table::end(std::uint32_t number) {
 void segment_table::unreadable(std::uint32_t number) {
     auto& home = slots_[number];
     const std::lock_guard lock{home.guard};
-    home.left = 1;  // there is no lower one
+    home.left = unread;
+}
+
+bool segment_table::is_unread(std::uint32_t number) const {
+    return left_in_file(number) == unread;
 }
 
 std::uint64_t segment_table::left_in_file(std::uint32_t number) const {

@@ -70,6 +70,7 @@ public:
     void end(std::uint32_t number);
     /// It could not be read: what its file has may be there again after a restart, however old.
     void unreadable(std::uint32_t number);
+    [[nodiscard]] bool is_unread(std::uint32_t number) const;
     /// The sequence under which a restart might find records in its file: also of what has ended,
     /// until it is begun anew. 0: none.
     [[nodiscard]] std::uint64_t left_in_file(std::uint32_t number) const;
@@ -83,6 +84,8 @@ private:
         wall_time begun{};
         std::uint64_t left = 0;
     };
+    static constexpr std::uint64_t unread = 1;  // as what is left: there is no lower one
+
     std::vector<slot> slots_;
 };
 

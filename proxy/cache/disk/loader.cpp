@@ -5,6 +5,7 @@
 #include "proxy/cache/disk/recovery.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 namespace reprise::proxy::cache::disk {
@@ -18,6 +19,13 @@ bool can_go_on(const recovered_segment& found, std::uint64_t segment_bytes) {
                        (found.state == segment_state::scanned && !found.bad_footer &&
                         found.unreadable_bytes == 0);
     return known && found.end < segment_bytes / 8 * 7;
+}
+
+/// `last` is the highest that is known, but segments may be there that could not be read, with higher ones. No run begins
+/// a segment every microsecond, so that by the clock this is higher than all of earlier runs', unless it went back.
+std::uint64_t first_sequence(std::uint64_t last, wall_time now) {
+    const auto since = std::chrono::floor<std::chrono::microseconds>(now.time_since_epoch());
+    return std::max(last + 1, static_cast<std::uint64_t>(std::max<std::int64_t>(since.count(), 0)));
 }
 
 }  // namespace
@@ -69,6 +77,7 @@ std::vector<loader::found> loader::find_segments() {
             if (opened.error() != boost::system::errc::no_such_file_or_directory) {
                 core_->counts.read_errors.fetch_add(1);
                 core_->segments.unreadable(number);
+                knows_all_ = false;
                 log::warn("disk: ", path, ": ", opened.error().message());
             }
             continue;
@@ -77,6 +86,7 @@ std::vector<loader::found> loader::find_segments() {
         if (read_all(**opened, 0, std::as_writable_bytes(std::span{image}))) {
             core_->segments.begin(number, *opened, 0, {});
             core_->segments.unreadable(number);
+            knows_all_ = false;
             continue;
         }
         const auto header = read_segment_header(image, core_->super.store_id);
@@ -84,6 +94,7 @@ std::vector<loader::found> loader::find_segments() {
                           header->segment_bytes == core_->shape.segment_bytes;
         core_->segments.begin(
             number, *opened, ours ? header->sequence : 0, ours ? header->begun : wall_time{});
+        knows_all_ = knows_all_ && ours;
         if (ours) {
             out.push_back({number, *opened, header->sequence});
         }
@@ -129,8 +140,9 @@ void loader::run() {
     const auto segments = find_segments();
 
     log_end end;
-    end.next_sequence =
-        std::max(segments.empty() ? 0 : segments.front().sequence, says_.last.sequence) + 1;
+    end.next_sequence = first_sequence(
+        std::max(segments.empty() ? 0 : segments.front().sequence, says_.last.sequence),
+        wall_now());
     std::vector<loaded_segment> loaded;
     for (std::size_t i = 0; i < segments.size() && !stopping_; ++i) {
         const auto& one = segments[i];
@@ -144,7 +156,7 @@ void loader::run() {
         if (i == 0) {
             // Positions in the journal may reach further than what a power cut has left.
             const bool behind = log_position{one.sequence, records.end} >= says_.last;
-            if (behind && can_go_on(records, core_->shape.segment_bytes)) {
+            if (behind && knows_all_ && can_go_on(records, core_->shape.segment_bytes)) {
                 end.open = {one.number, one.from, std::move(records)};
             }
             writer_.begin(std::move(end));

@@ -45,6 +45,7 @@ private:
     const std::shared_ptr<core> core_;
     writer& writer_;
     verdicts says_;
+    bool knows_all_ = true;  // each file that is there could be read, and says which segment it is
     std::atomic<bool> stopping_{false};
     std::thread thread_;
 };

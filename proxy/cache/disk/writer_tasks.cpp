@@ -385,7 +385,7 @@ void writer::close_tail() {
 }
 
 std::optional<std::uint32_t> writer::free_segment(bool even_failed) {
-    std::optional<std::uint32_t> last_choice;
+    std::optional<std::uint32_t> unread, last_choice;
     for (std::uint32_t number = 0; number < core_->segments.size(); ++number) {
         const auto view = core_->segments.at(number);
         if (view.sequence != 0 || (!view.from && steady_now() < make_again_)) {
@@ -393,13 +393,18 @@ std::optional<std::uint32_t> writer::free_segment(bool even_failed) {
         }
         const auto failed = failed_.find(number);
         if (failed == failed_.end() || next_sequence_ >= failed->second) {
-            return number;
+            if (!core_->segments.is_unread(number)) {
+                return number;
+            }
+            // The next start may be able to read it.
+            unread = unread ? unread : number;
+            continue;
         }
         if (even_failed && !last_choice) {
             last_choice = number;
         }
     }
-    return last_choice;
+    return unread ? unread : last_choice;
 }
 
 // Whether one segment fails, and not the disk: other segments' contents are not to be given up for

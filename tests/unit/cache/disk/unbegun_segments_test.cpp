@@ -123,6 +123,43 @@ TEST_SUITE("cache/disk/unbegun_segments") {
         CHECK_FALSE(s.has(url));
     }
 
+    TEST_CASE("the newest segment that a start can't read brings back nothing changed since") {
+        const std::string newest = "/store/s-00000000";
+        for (const bool is_damaged : {false, true}) {
+            CAPTURE(is_damaged);
+            auto files = std::make_shared<memory_files>();
+            store s{files, smallest_store};
+            s.open_and_load();
+            s.put_surely("http://first/", object("http://first/", 100));
+            s.put_surely("http://purged/", object("http://purged/", 100));
+            s.put_surely("http://new/", object("http://new/", 100, 1));
+            s.close();
+            REQUIRE(!files->contents(newest).empty());
+            if (is_damaged) {
+                files->damage(newest, 30, "x");
+            } else {
+                files->fail_when([&newest](operation what, std::string_view path) {
+                    return what == operation::read && path == newest;
+                });
+            }
+            s.open_and_load();
+            CHECK_FALSE(s.has("http://new/"));
+            s.invalidate("http://purged/");
+            s.put_surely("http://new/", object("http://new/", 100, 2));
+            const auto killed = files->after_kill();
+            s.close();
+            files->set_hook({});
+            s.files = is_damaged
+                          ? killed
+                          : files;  // of what can't be read it is not known when it is written
+            s.open_and_load();
+            CHECK_FALSE(s.has("http://purged/"));
+            const auto found = s.find("http://new/");
+            REQUIRE(found.what == lookup::present);
+            CHECK(whole_body(*found.response) == body_for("http://new/", 100, 2));
+        }
+    }
+
     TEST_CASE("what lies in a segment that could not be read at a start stays purged") {
         auto files = std::make_shared<memory_files>();
         store s{files, smallest_store};
