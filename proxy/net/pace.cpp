@@ -48,7 +48,9 @@ void pace_guard::look() {
     if (!all_.stopped()) {
         const auto moved = moved_();
         const bool first = looks_left_ == 0;
-        if (first || moved - moved_before_ >= enough_) {
+        // A step back is none forwards: what TLS keeps to send of its own counts as not taken yet.
+        const auto since = static_cast<std::int64_t>(moved - moved_before_);
+        if (first || (since > 0 && static_cast<std::uint64_t>(since) >= enough_)) {
             moved_before_ = moved;
             looks_left_ = looks + 1;
         }

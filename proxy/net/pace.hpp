@@ -33,7 +33,7 @@ void keep_little_unsent(int descriptor) noexcept;
 ///           reader is given up between `timeout` and nine eighths of it after its last.
 class pace_guard {
 public:
-    /// Bytes that have moved so far; only differences count, modulo 2^64.
+    /// Bytes that have moved so far; only differences count, modulo 2^64. It may fall back a little.
     using gauge = std::function<std::uint64_t()>;
 
     /// @param too_slow  as a deadline's action; deadlines::stop brings it about too

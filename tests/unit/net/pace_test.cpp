@@ -60,6 +60,17 @@ TEST_CASE("a drip below the rate is given up") {
     CHECK(bench.ended == 1);
 }
 
+TEST_CASE("who moves backwards is given up") {
+    paced bench;
+    bench.moved = 1ull << 40;
+    bench.guard.begin(0, 200ms);
+    bench.run_until([&] {
+        --bench.moved;
+        return bench.ended > 0;
+    });
+    CHECK(bench.ended == 1);
+}
+
 TEST_CASE("without a rate one byte is enough") {
     paced bench;
     bench.guard.begin(0, 200ms);
