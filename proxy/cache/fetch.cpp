@@ -109,6 +109,11 @@ bool fetch::is_read() const {
         readers_.begin(), readers_.end(), [](const auto* reader) { return !reader->fell_out_; });
 }
 
+bool fetch::has_readers() const {
+    const std::lock_guard lock{guard_};
+    return is_read();
+}
+
 bool fetch::is_wanted() const {
     return is_read() || (unattended_ && (phase_ == phase::waiting || whole_ || outside_));
 }

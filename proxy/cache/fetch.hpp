@@ -30,7 +30,8 @@
 //            the start; but no longer for readers that make the producer pause again and again.
 // Giving up  when the last reader that has not fallen out leaves: a fetch that is being stored goes
 //            on if its declared length leaves at most `finish` bytes to read; every other one is
-//            abandoned and its connection closed.
+//            abandoned and its connection closed. Who sends what is left may not take long for it
+//            (fetch/body_reader): so far nobody waits.
 // Failure    a failed or cut-off fetch is never stored, and every reader sees the failure as its
 //            end.
 //
@@ -178,6 +179,8 @@ public:
     void producer_validated(stored_ptr fresh, std::shared_ptr<const confirmation> by = nullptr);
     /// The origin switched protocols: the one reader takes the connection over.
     void producer_upgraded();
+    /// By a reader still served.
+    [[nodiscard]] bool has_readers() const;
     /// Nobody wants it any more: stop.
     [[nodiscard]] bool abandoned() const noexcept;
     /// The whole body, after producer_finish was decided and before it is called; null unless kept

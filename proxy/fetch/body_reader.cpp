@@ -17,6 +17,8 @@ namespace {
 /// Below this a sibling is no faster than no sibling: another source goes on.
 constexpr std::uint64_t sibling_rate = 16u << 10;  // bytes a second
 constexpr std::chrono::milliseconds sibling_patience{1000};
+/// A fetch that nobody waits for ends below this, in the mean: it holds a connection, a descriptor and room in the store.
+constexpr std::uint64_t unread_rate = 16u << 10;  // bytes a second
 
 constexpr std::chrono::milliseconds between_disk_looks{500};
 /// Clients wait no longer than that for an object's sake, in all.
@@ -139,6 +141,21 @@ trouble body_reader::take_buffered(progress& so_far, std::string& trailers) {
     return std::nullopt;
 }
 
+// Of an origin: a byte now and then is enough while a client waits, who may leave. Nobody would end it else.
+steady_time body_reader::must_hear_by(steady_time::duration most_silence) {
+    const auto now = steady_now();
+    if (into_.has_readers()) {
+        unread_since_.reset();
+        return now + most_silence;
+    }
+    if (!unread_since_) {
+        unread_since_ = now - paused_;
+        came_unread_ = 0;
+    }
+    const std::chrono::milliseconds earned{came_unread_ * 1000 / unread_rate};
+    return std::min(now, *unread_since_ + paused_ + earned) + most_silence;
+}
+
 awaitable<trouble> body_reader::read_more(progress& so_far) {
     auto waited = into_.abandoned() ? ended::gone : ended::keep;
     if (into_.producer_must_pause() || outruns_disk()) {
@@ -152,7 +169,7 @@ awaitable<trouble> body_reader::read_more(progress& so_far) {
     if (at_.from.waits_too) {
         at_.patience.expire_after(std::min<steady_time::duration>(most_silence, at_.doubt_after()));
     } else if (!at_.from.sibling) {
-        at_.patience.expire_after(most_silence);
+        at_.patience.expire_at(must_hear_by(most_silence));
     } else if (!at_.patience.armed()) {
         at_.patience.guard_rate(sibling_rate,
                                 std::max(sibling_patience, at_.from.sibling->timeout));
@@ -183,6 +200,7 @@ awaitable<trouble> body_reader::read_more(progress& so_far) {
         keeping_.keep_up();
     }
     if (got > 0) {
+        came_unread_ += got;
         if (at_.from.sibling && !at_.from.waits_too) {
             at_.patience.progress(got);
         }

@@ -44,6 +44,7 @@ private:
     [[nodiscard]] awaitable<trouble> go_on_elsewhere();
     [[nodiscard]] bool outruns_disk() const;
     [[nodiscard]] awaitable<ended> wait_for_room();
+    [[nodiscard]] steady_time must_hear_by(steady_time::duration most_silence);
     [[nodiscard]] bool deliver(std::string_view piece);
     [[nodiscard]] trouble end();
     [[nodiscard]] bool skips() const noexcept { return passed_ && passed_->left_to_skip() > 0; }
@@ -62,7 +63,10 @@ private:
     std::unique_ptr<prefix_hash> passed_;
     steady_time::duration paused_{0};
     steady_time::duration waited_for_disk_{0};  // of that
-    std::uint64_t owed_;        // of the length that readers were promised; without one, no bound
+    std::uint64_t owed_;  // of the length that readers were promised; without one, no bound
+    // Since when nobody reads it, but for pauses, and what has come since.
+    std::optional<steady_time> unread_since_;
+    std::uint64_t came_unread_ = 0;
     std::optional<char> last_;  // of it, held back until the other source is seen to end there
 };
 

@@ -7,12 +7,14 @@
 
 #include <atomic>
 #include <csignal>
+#include <future>
 #include <thread>
 #include <vector>
 
 TEST_SUITE("scenario/connection") {
 
     using namespace reprise::tests;
+    using namespace std::chrono_literals;
 
     namespace {
 
@@ -246,6 +248,39 @@ TEST_SUITE("scenario/connection") {
         CHECK(answer.status == 200);
         CHECK(answer.end == ending::cut_short);
         CHECK(answer.body == "part");
+    }
+
+    TEST_CASE("an origin that drips is given up when nobody waits for it any more") {
+        world w{with_timeouts({{"origin_body", "500ms"}})};
+        std::atomic<int> drips{0};
+        std::promise<bool> was_closed;
+        auto& go = w.origin.make_gate();
+        w.origin.on("/a", ok("Cache-Control: max-age=0\r\n", "hello"));
+        CHECK(w.get("/a").status == 200);
+        w.origin.on("/a", [&](origin_request&, origin_connection& connection) {
+            connection.send(
+                raw_head("200 OK", "Cache-Control: max-age=60\r\nContent-Length: 4000\r\n") + "p");
+            go.wait();
+            // All the while a client waits, and a while longer; then it is over before all has come.
+            for (int i = 0; i < 400; ++i) {
+                connection.send("p");
+                ++drips;
+                if (connection.is_closed_by_proxy(50ms)) {
+                    was_closed.set_value(true);
+                    return;
+                }
+            }
+            was_closed.set_value(false);
+        });
+        {
+            auto one = w.proxy.connect(w.request("/a"));
+            go.open();
+            REQUIRE(eventually([&] { return drips > 24; }));  // more than twice of origin_body
+            CHECK_FALSE(one.is_closed_by_proxy(0ms));
+        }
+        auto closed = was_closed.get_future();
+        REQUIRE(closed.wait_for(60s) == std::future_status::ready);
+        CHECK(closed.get());
     }
 
     TEST_CASE("a client that sends FIN and waits for the origin counts as one that left") {
