@@ -50,8 +50,9 @@ private:
     std::condition_variable wake_;
     bool ending_ = false;
     std::array<bool, waited_for_count> stirred_{};
-    std::array<bool, waited_for_count> wakes_{};  // the thread dozes, and would tell of it at once
-    std::function<plan()> look_;                  // the thread's
+    std::array<bool, waited_for_count>
+        wakes_{};  // the thread dozes, would tell of it at once, and was not woken yet
+    std::function<plan()> look_;  // the thread's
     std::thread thread_;
 };
 

@@ -42,10 +42,11 @@ void news_teller::tell(const change_journal& journal,
     if (is_newer && awaited_ && known.epoch == stamp.generation.epoch) {
         bases_.push_back(known.counter);
     }
-    // The newest first: those beyond the bound are the oldest.
+    // The newest first, from which nearly all ask: those beyond the bound are the oldest.
     std::sort(bases_.begin(), bases_.end(), std::greater{});
     bases_.erase(std::unique(bases_.begin(), bases_.end()), bases_.end());
-    bases_.resize(std::min(bases_.size(), news_shelf::most_bases + 2));
+    constexpr std::size_t beyond_no_bound = 2;  // the newest that is known, and the one before it
+    bases_.resize(std::min(bases_.size(), news_shelf::most_bases + beyond_no_bound));
     std::vector<news_shelf::form> forms;
     for (const auto base : bases_) {
         if (base == stamp.generation.counter) {

@@ -5,6 +5,7 @@
 #include "filter/place_sum.hpp"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 namespace reprise::proxy::peer {
@@ -98,7 +99,15 @@ void told_bits::tell(bool publishes, steady_time steady, wall_time now, bool rid
     const bool is_due = publishes && !is_whole_of_now &&
                         (!teller_ || teller_->has_plain_readers(steady));
     if (counter_ == 0 || is_wanted || is_due) {
-        publish(steady, now);
+        try {
+            publish(steady, now);
+        } catch (const std::bad_alloc&) {
+            // A whole is a copy of all bits, and is tried again. News needs a few kilobytes.
+            if (teller_ && counter_ != 0) {
+                teller_->tell(*journal_, shape_, stamp(), words_);
+            }
+            throw;
+        }
     } else if (teller_ && (rides || teller_->is_due(*journal_, steady))) {
         (void)end_step(steady);
     }
