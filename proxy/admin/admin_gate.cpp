@@ -1,13 +1,13 @@
 #include "proxy/admin/admin_gate.hpp"
 
+#include "proxy/base/file_content.hpp"
+
 #include <boost/asio/ip/address.hpp>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <openssl/crypto.h>
 #include <openssl/sha.h>
+#include <utility>
 
 namespace reprise::proxy::admin {
 
@@ -90,23 +90,19 @@ admin_gate::admin_gate(const config::admin_options& options) {
             "service manager gives the program a runtime directory)";
         return;
     }
-    std::ifstream file{options.token_file, std::ios::binary};
-    if (!file) {
-        token_problem_ = "admin.token_file cannot be read: " + options.token_file + ": " +
-                         std::strerror(errno);
-        return;
-    }
-    std::string text(longest_token + 1, '\0');
-    file.read(text.data(), static_cast<std::streamsize>(text.size()));
-    text.resize(static_cast<std::size_t>(file.gcount()));
-    const auto token = trimmed(text);
-    if (token.empty() || text.size() > longest_token) {
-        token_problem_ = "admin.token_file holds no usable token: " + options.token_file +
-                         (token.empty() ? " is empty" : " is longer than 4096 bytes");
+    auto file = read_regular_file(options.token_file, longest_token);
+    const auto token = trimmed(file.bytes);
+    if (!file.wrong.empty()) {
+        file_problem_ = std::move(file.wrong);
+    } else if (token.empty()) {
+        file_problem_ = "is empty";
     } else {
         token_ = digest_of(token);
     }
-    OPENSSL_cleanse(text.data(), text.size());
+    if (!file_problem_.empty()) {
+        token_problem_ = "admin.token_file: " + options.token_file + " " + file_problem_;
+    }
+    OPENSSL_cleanse(file.bytes.data(), file.bytes.size());
 }
 
 bool admin_gate::is_own_host(std::string_view authority,

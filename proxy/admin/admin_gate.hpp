@@ -40,6 +40,8 @@ public:
 
     /// Why there is no token: not asked for, or the file's trouble. Empty when there is one.
     [[nodiscard]] const std::string& token_problem() const noexcept { return token_problem_; }
+    /// What is wrong with the file, without its name; empty: nothing, or there is none.
+    [[nodiscard]] const std::string& file_problem() const noexcept { return file_problem_; }
 
 private:
     struct own_name {
@@ -51,6 +53,7 @@ private:
 
     std::vector<own_name> names_;
     digest token_{};
+    std::string file_problem_;
     std::string token_problem_;
 };
 

@@ -3,8 +3,11 @@
 #include "proxy/net/address.hpp"
 #include "proxy/net/login.hpp"
 
+#include <boost/system/error_code.hpp>
+
 #include <algorithm>
 #include <bit>
+#include <cerrno>
 #include <cstring>
 #include <fstream>
 #include <sys/stat.h>
@@ -255,12 +258,19 @@ public:
     /// False: no more need be read.
     bool read(const std::string& setting, const std::string& path) {
         struct stat facts {};
-        if (::stat(path.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) {
-            return tell(setting + ": " + path + ": cannot be read, or is no regular file");
+        const auto unreadable = [&] {
+            const boost::system::error_code why{errno, boost::system::system_category()};
+            return tell(setting + ": " + path + ": cannot be read: " + why.message());
+        };
+        if (::stat(path.c_str(), &facts) != 0) {
+            return unreadable();
+        }
+        if (!S_ISREG(facts.st_mode)) {
+            return tell(setting + ": " + path + ": is no regular file");
         }
         std::ifstream file{path, std::ios::binary};
         if (!file.is_open()) {
-            return tell(setting + ": " + path + ": cannot be read");
+            return unreadable();
         }
         const bool more = read_lines(file, setting + ": " + path + ":");
         return file.bad() ? tell(setting + ": " + path + ": cannot be read") : more;

@@ -1,14 +1,14 @@
 #include "proxy/net/user_list.hpp"
 
+#include "proxy/base/file_content.hpp"
+
 #include <algorithm>
 #include <atomic>
 #include <charconv>
 #include <crypt.h>
 #include <cstring>
-#include <fstream>
 #include <openssl/crypto.h>
 #include <openssl/sha.h>
-#include <sys/stat.h>
 #include <utility>
 
 namespace reprise::proxy::net {
@@ -132,33 +132,6 @@ std::string at_line(std::string_view setting, const std::string& path, const lin
     return text + ": " + one.why;
 }
 
-// `why`: what keeps it from being read.
-std::string content_of(const std::string& path, std::string& why) {
-    struct stat facts {};
-    if (::stat(path.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) {
-        why = "cannot be read, or is no regular file";
-        return {};
-    }
-    if (static_cast<std::uint64_t>(facts.st_size) > most_user_bytes) {
-        why = "is larger than " + std::to_string(most_user_bytes >> 20) + " MiB";
-        return {};
-    }
-    std::ifstream file{path, std::ios::binary};
-    std::string text(static_cast<std::size_t>(facts.st_size), '\0');
-    file.read(text.data(), static_cast<std::streamsize>(text.size()));
-    text.resize(static_cast<std::size_t>(file.gcount()));
-    struct stat after {};
-    if (!file.is_open() || file.bad() || ::stat(path.c_str(), &after) != 0) {
-        why = "cannot be read";
-    } else if (after.st_size != facts.st_size || after.st_ino != facts.st_ino ||
-               after.st_mtim.tv_sec != facts.st_mtim.tv_sec ||
-               after.st_mtim.tv_nsec != facts.st_mtim.tv_nsec) {
-        // The beginning of a token would be one.
-        why = "was written while it was read; put a whole one in its place, by its name";
-    }
-    return text;
-}
-
 token_digest digest_of(std::string_view token) {
     token_digest out{};
     SHA256(reinterpret_cast<const unsigned char*>(token.data()), token.size(), out.data());
@@ -268,14 +241,13 @@ user_list::reading user_list::read(const config::access_options& access) {
             if (path.empty()) {
                 return;
             }
-            std::string why;
-            auto text = content_of(path, why);
-            if (why.empty()) {
-                into = parse(text);
+            auto file = read_regular_file(path, most_user_bytes);
+            if (file.wrong.empty()) {
+                into = parse(file.bytes);
             } else {
-                into.mistakes.push_back({0, std::move(why)});
+                into.mistakes.push_back({0, std::move(file.wrong)});
             }
-            OPENSSL_cleanse(text.data(), text.size());
+            OPENSSL_cleanse(file.bytes.data(), file.bytes.size());
             for (const auto& one : into.mistakes) {
                 out.mistakes.push_back(at_line(setting, path, one));
             }

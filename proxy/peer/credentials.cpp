@@ -1,12 +1,13 @@
 #include "proxy/peer/credentials.hpp"
 
+#include "proxy/base/file_content.hpp"
+
 #include <algorithm>
 #include <array>
-#include <fstream>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <stdexcept>
-#include <sys/stat.h>
+#include <utility>
 
 namespace reprise::proxy::peer {
 
@@ -39,19 +40,10 @@ credentials_reading read_credentials(std::string_view content) {
 }
 
 credentials_reading load_credentials(const std::string& path) {
-    constexpr const char* unreadable = "cannot be read, or is no regular file";
-    // Asked before it is opened: to open a pipe would wait for whoever writes to it.
-    struct stat facts {};
-    if (::stat(path.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) {
-        return {.wrong = unreadable};
-    }
-    std::ifstream file{path, std::ios::binary};
-    std::array<char, most_credentials + 3> content{};  // a line end, and one byte that is too many
-    file.read(content.data(), content.size());
-    auto out = !file.is_open() || file.bad()
-                   ? credentials_reading{.wrong = unreadable}
-                   : read_credentials({content.data(), static_cast<std::size_t>(file.gcount())});
-    OPENSSL_cleanse(content.data(), content.size());
+    auto file = read_regular_file(path, most_credentials + 2);  // with a line end
+    auto out = file.wrong.empty() ? read_credentials(file.bytes)
+                                  : credentials_reading{.wrong = std::move(file.wrong)};
+    OPENSSL_cleanse(file.bytes.data(), file.bytes.size());
     return out;
 }
 
@@ -63,7 +55,7 @@ parent_credentials load_all_credentials(std::span<const config::peer_options> pe
             continue;
         }
         auto read = load_credentials(path);
-        if (*read.wrong != '\0') {
+        if (!read.wrong.empty()) {
             throw std::runtime_error{"peers[" + std::to_string(i) + "].credentials_file: " + path +
                                      " " + read.wrong};
         }

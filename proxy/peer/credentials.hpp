@@ -20,8 +20,8 @@ using parent_credentials = std::map<std::string, std::string, std::less<>>;
 
 /// What a file's content makes, or what is wrong with it.
 struct credentials_reading {
-    std::string value{};     ///< of Proxy-Authorization
-    const char* wrong = "";  ///< empty: nothing is
+    std::string value{};  ///< of Proxy-Authorization
+    std::string wrong{};  ///< empty: nothing is
 };
 /// One line, user:password, whatever bytes but control characters; a line end at its end.
 [[nodiscard]] credentials_reading read_credentials(std::string_view content);

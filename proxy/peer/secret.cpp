@@ -1,7 +1,8 @@
 #include "proxy/peer/secret.hpp"
 
+#include "proxy/base/file_content.hpp"
+
 #include <algorithm>
-#include <fstream>
 #include <memory>
 #include <new>
 #include <openssl/core_names.h>
@@ -10,7 +11,6 @@
 #include <openssl/kdf.h>
 #include <openssl/params.h>
 #include <optional>
-#include <sys/stat.h>
 #include <utility>
 
 namespace reprise::proxy::peer {
@@ -48,8 +48,7 @@ struct hmac_state {
     [[nodiscard]] bool begin(std::span<const std::byte> with) noexcept {
         // Before 3.0.3 that says it has done so, and has not.
         static const bool goes_back = OpenSSL_version_num() >= 0x30000030L;
-        if (goes_back && has_key &&
-            std::equal(with.begin(), with.end(), key.begin(), key.end())) {
+        if (goes_back && has_key && std::equal(with.begin(), with.end(), key.begin(), key.end())) {
             return EVP_MAC_init(state, nullptr, 0, nullptr) == 1;
         }
         const auto* const bytes = reinterpret_cast<const unsigned char*>(with.data());
@@ -187,19 +186,12 @@ fleet_secret fleet_secret::none() {
 }
 
 boost::system::result<fleet_secret> load_secret(const std::string& path) {
-    // Asked before it is opened: to open a pipe would wait for whoever writes to it.
-    struct stat facts {};
-    if (::stat(path.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) {
-        return make_error_code(secret_errc::unreadable);
+    auto file = read_regular_file(path, most_secret + 2);  // with a line end
+    if (!file.wrong.empty()) {
+        return make_error_code(file.is_too_long ? secret_errc::too_long : secret_errc::unreadable);
     }
-    std::ifstream file{path, std::ios::binary};
-    std::array<char, most_secret + 3> content{};  // a line end, and one byte that is too many
-    file.read(content.data(), content.size());
-    const auto size = static_cast<std::size_t>(file.gcount());
-    auto made = !file.is_open() || file.bad()
-                    ? boost::system::result<fleet_secret>{make_error_code(secret_errc::unreadable)}
-                    : fleet_secret::from_content({content.data(), size});
-    OPENSSL_cleanse(content.data(), content.size());
+    auto made = fleet_secret::from_content(file.bytes);
+    OPENSSL_cleanse(file.bytes.data(), file.bytes.size());
     return made;
 }
 

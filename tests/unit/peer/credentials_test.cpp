@@ -67,7 +67,7 @@ TEST_SUITE("peer/credentials") {
 
         peers[2].credentials_file = at.file("missing");
         CHECK(why_not(peers) == "peers[2].credentials_file: " + at.file("missing") +
-                                    " cannot be read, or is no regular file");
+                                    " cannot be read: No such file or directory");
         peers[2].credentials_file = at.path();
         CHECK(why_not(peers).find("regular file") != std::string::npos);
         peers[2].credentials_file = at.write("bad", "hidden");
