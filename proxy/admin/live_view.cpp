@@ -56,6 +56,9 @@ std::variant<live_feed::wanted, std::string> read(std::string_view query) {
     if (!parameters) {
         return "the query cannot be read";
     }
+    if (const auto twice = http::named_twice(*parameters, {"host", "outcome"}); !twice.empty()) {
+        return std::string{twice} + " is there twice; one at a time can be watched";
+    }
     live_feed::wanted out;
     for (const auto& one : *parameters) {
         if (one.name == "host") {

@@ -64,4 +64,15 @@ std::optional<std::vector<query_parameter>> parse_query(std::string_view query, 
     return all;
 }
 
+std::string_view named_twice(const std::vector<query_parameter>& all,
+                             std::initializer_list<std::string_view> once) noexcept {
+    for (const auto name : once) {
+        const auto is_it = [name](const query_parameter& one) { return one.name == name; };
+        if (std::count_if(all.begin(), all.end(), is_it) > 1) {
+            return name;
+        }
+    }
+    return {};
+}
+
 }  // namespace reprise::proxy::http

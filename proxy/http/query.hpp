@@ -3,6 +3,7 @@
 // RFC 3986's percent-encoding and nothing more: "+" is a plus sign, since URLs hold some, and not
 // the space that HTML forms write with it.
 
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,5 +22,10 @@ struct query_parameter {
 /// when there are more than `most`. O(bytes).
 [[nodiscard]] std::optional<std::vector<query_parameter>> parse_query(std::string_view query,
                                                                       std::size_t most = 128);
+
+/// The first of `once` that is there more than once; empty: none is. Of two that contradict each other
+/// neither is to be taken.
+[[nodiscard]] std::string_view named_twice(const std::vector<query_parameter>& all,
+                                           std::initializer_list<std::string_view> once) noexcept;
 
 }  // namespace reprise::proxy::http

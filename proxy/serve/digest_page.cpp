@@ -40,6 +40,9 @@ digest_page show_digest(const peer::peering* peers, std::string_view query) {
     if (!asked) {
         return {400, "digest: the query can't be read; it would be ?of=NAME&url=URL&with=NAME\n"};
     }
+    if (const auto twice = http::named_twice(*asked, {"of", "with"}); !twice.empty()) {
+        return {400, "digest: " + std::string{twice} + " is there twice\n"};
+    }
     std::string of;
     std::vector<std::string> urls;
     std::optional<std::string> with;

@@ -51,6 +51,11 @@ std::optional<asked_for> head_of(std::string_view query, std::size_t listeners, 
         why = "the query cannot be read";
         return std::nullopt;
     }
+    if (const auto twice = http::named_twice(*parameters, {"url", "method", "listener"});
+        !twice.empty()) {
+        why = std::string{twice} + " is there twice";
+        return std::nullopt;
+    }
     asked_for out;
     std::string method = "GET", url, lines;
     bool has_host = false;

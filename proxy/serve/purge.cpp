@@ -98,6 +98,10 @@ read_purge read_purge_query(std::string_view query, const config::options& optio
     if (!parameters) {
         return wrong("the query cannot be read");
     }
+    if (const auto twice = http::named_twice(*parameters, {"url", "prefix", "origin"});
+        !twice.empty()) {
+        return wrong(std::string{twice} + " is there twice; a purge is of one");
+    }
     read_purge out;
     std::string_view url, prefix, origin;
     unsigned named = 0;

@@ -222,7 +222,8 @@ TEST_SUITE("scenario/purge") {
                                         "?tag=k",
                                         "?tag=&origin=http://a",
                                         "?uri=http://a/",
-                                        "?url=http://a/&prefix=http://a/"}) {
+                                        "?url=http://a/&prefix=http://a/",
+                                        "?tag=k&origin=http://a&origin=http://b"}) {
             CAPTURE(wrong);
             CHECK(post(wrong).status == 400);
         }

@@ -19,6 +19,13 @@ TEST_SUITE("http/query") {
               std::vector<query_parameter>{{"url", "http://a/?b=c+d"}});
     }
 
+    TEST_CASE("what is to be there once is told from what may be there again") {
+        const auto all = parse_query("url=a&header=x&header=y&url=a&method=GET");
+        CHECK(named_twice(*all, {"method", "url"}) == "url");
+        CHECK(named_twice(*all, {"method", "listener"}).empty());
+        CHECK(named_twice(*all, {}).empty());
+    }
+
     TEST_CASE("empty pieces are none") {
         CHECK(parse_query("")->empty());
         CHECK(parse_query("&&")->empty());
