@@ -55,6 +55,38 @@ std::vector<std::string> what_ends_a_start(const config::options& options) {
     return out;
 }
 
+/// The setting that a mistake begins with.
+std::string_view setting_of(std::string_view mistake) {
+    return mistake.substr(0, mistake.find(": "));
+}
+
+/// Whoever reloads is told of all that is wrong, not of what was met first, and of each setting once.
+admin::reload_outcome load_anew(const std::string& path, server::server& running) {
+    const auto read = read_settings(path);
+    admin::reload_outcome out;
+    for (const auto& one : read.mistakes) {
+        out.mistakes.push_back(to_string(one));
+    }
+    std::string unusable;
+    if (out.mistakes.empty()) {
+        try {
+            out.remarks = running.reload(read.wanted);
+            return out;
+        } catch (const std::runtime_error& first) {
+            unusable = first.what();
+        }
+    }
+    auto files = what_ends_a_start(read.wanted);
+    const bool is_among = std::any_of(files.begin(), files.end(), [&](const std::string& one) {
+        return setting_of(one) == setting_of(unusable);
+    });
+    if (!unusable.empty() && !is_among) {
+        out.mistakes.push_back(std::move(unusable));
+    }
+    std::move(files.begin(), files.end(), std::back_inserter(out.mistakes));
+    return out;
+}
+
 // Tells whoever started us with port 0 which ports the system picked. Written whole or not at all.
 void write_ports(const std::string& path, const server::server& running) {
     nlohmann::json ports;
@@ -187,34 +219,18 @@ int serve(const config::options& options,
     ::signal(SIGPIPE, SIG_IGN);
     raise_descriptor_limit();
     server::server* running = nullptr;
-    const auto reload = [&]() -> std::vector<std::string> {
-        const auto read = read_settings(how.config_path);
-        std::vector<std::string> mistakes;
-        for (const auto& one : read.mistakes) {
-            mistakes.push_back(to_string(one));
+    const auto reload = [&] {
+        auto how_it_went = load_anew(how.config_path, *running);
+        for (const auto& one : how_it_went.remarks) {
+            log::warn("settings: ", one);
         }
-        std::string unusable;
-        if (mistakes.empty()) {
-            try {
-                for (const auto& name : running->reload(read.wanted)) {
-                    log::warn("settings: ", name, " changes at the next start");
-                }
-                log::info("settings reloaded");
-                return mistakes;
-            } catch (const std::runtime_error& first) {
-                unusable = first.what();
-            }
-        }
-        // Whoever reloads is told of all that is wrong, not of what was met first.
-        auto files = what_ends_a_start(read.wanted);
-        if (!unusable.empty() && std::find(files.begin(), files.end(), unusable) == files.end()) {
-            mistakes.push_back(std::move(unusable));
-        }
-        std::move(files.begin(), files.end(), std::back_inserter(mistakes));
-        for (const auto& one : mistakes) {
+        for (const auto& one : how_it_went.mistakes) {
             log::error("settings not changed: ", one);
         }
-        return mistakes;
+        if (how_it_went.mistakes.empty()) {
+            log::info("settings reloaded");
+        }
+        return how_it_went;
     };
     if (before) {
         before->take_over();

@@ -85,15 +85,13 @@ admin_response html_page(std::string text) {
     return {.content_type = "text/html; charset=utf-8", .body = std::move(text)};
 }
 
-admin_response reload_page(const std::vector<std::string>& mistakes) {
-    if (mistakes.empty()) {
-        return {.body = "reloaded\n"};
+admin_response reload_page(const reload_outcome& how) {
+    const bool is_taken = how.mistakes.empty();
+    std::string text = is_taken ? "reloaded\n" : "nothing was changed:\n";
+    for (const auto& line : is_taken ? how.remarks : how.mistakes) {
+        text.append(line).append("\n");
     }
-    std::string text = "nothing was changed:\n";
-    for (const auto& mistake : mistakes) {
-        text.append(mistake).append("\n");
-    }
-    return {.status = 422, .body = std::move(text)};
+    return {.status = is_taken ? 200u : 422u, .body = std::move(text)};
 }
 
 }  // namespace

@@ -215,10 +215,9 @@ public:
         });
     }
 
-    void reconfigure(const config::admin_options& options) {
-        box_->post([this, gate = gate_from(options), options]() mutable {
-            adopt(std::move(gate), options);
-        });
+    void reconfigure(const config::admin_options& options, admin_gate gate) {
+        box_->post(
+            [this, gate = std::move(gate), options]() mutable { adopt(std::move(gate), options); });
     }
 
     void stop() noexcept {
@@ -241,14 +240,6 @@ public:
     }
 
 private:
-    static admin_gate gate_from(const config::admin_options& options) {
-        admin_gate gate{options};
-        if (!options.token_file.empty() && !gate.token_problem().empty()) {
-            log::error(gate.token_problem());
-        }
-        return gate;
-    }
-
     void adopt(admin_gate gate, const config::admin_options& options) {
         answers_.set_gate(std::move(gate));
         of_client_ = options.connections_per_client;
@@ -513,8 +504,8 @@ void admin_server::leave() {
     state_->leave();
 }
 
-void admin_server::reconfigure(const config::admin_options& options) {
-    state_->reconfigure(options);
+void admin_server::reconfigure(const config::admin_options& options, admin_gate gate) {
+    state_->reconfigure(options, std::move(gate));
 }
 
 void admin_server::stop() noexcept {

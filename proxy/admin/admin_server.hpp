@@ -17,6 +17,7 @@
 // who may.
 
 #include "config/options.hpp"
+#include "proxy/admin/admin_gate.hpp"
 #include "proxy/admin/admin_socket.hpp"
 #include "proxy/admin/stats.hpp"
 #include "proxy/base/descriptor.hpp"
@@ -90,13 +91,19 @@ struct admin_route {
     std::function<admin_response()> meanwhile = {};
 };
 
+/// What became of a reload: all of the settings was taken over, or nothing.
+struct reload_outcome {
+    std::vector<std::string> mistakes = {};  ///< every one; empty: taken over
+    std::vector<std::string> remarks =
+        {};  ///< of what was: what waits for the next start, what harms
+};
+
 /// What the server asks of the rest of the program; called on the handlers' thread.
 struct admin_hooks {
     std::function<readiness()> ready;  ///< on the sockets' thread: as for `at_once`
     std::function<stats_inputs()> stats;
     std::function<std::string()> history = {};  ///< history_json
-    /// Loads the settings again: no mistakes, or every one of them.
-    std::function<std::vector<std::string>()> reload;
+    std::function<reload_outcome()> reload;     ///< loads the settings again
     /// About once a second (ratio_windows::tick). May be empty.
     std::function<void()> tick;
 };
@@ -132,8 +139,8 @@ public:
     void add_route(admin_route route);
 
     /// Listens and starts the threads; gives the address bound (port 0: the one the system picked).
-    /// Reads the token file: one that cannot be read, or is empty, is logged, and what needs a
-    /// token is refused. `given` holds where it answers besides, or in place of a socket of its own.
+    /// Reads the token file: where that can't be used (obstacles.hpp tells of it), what needs a token is
+    /// refused. `given` holds where it answers besides, or in place of a socket of its own.
     /// @pre options.address has a value, or there is a Unix socket; of the second alone the address
     /// that is told is an empty one
     [[nodiscard]] boost::system::result<config::endpoint> start(
@@ -148,9 +155,9 @@ public:
     /// Another process accepts from now on; connections that are there are served.
     void leave();
 
-    /// After a reload: host names and token are read anew; the address stays. A handler may call it
-    /// (POST /reload does, through its hook), and whoever calls start and stop.
-    void reconfigure(const config::admin_options& options);
+    /// After a reload: `gate` is that of `options`; the address stays. A handler may call it (POST /reload
+    /// does, through its hook), and whoever calls start and stop.
+    void reconfigure(const config::admin_options& options, admin_gate gate);
 
     /// Closes the listener and all connections, waits for the threads: for as long as a handler
     /// takes. Idempotent; not from a handler.

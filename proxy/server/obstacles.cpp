@@ -2,9 +2,11 @@
 
 #include "config/json.hpp"
 #include "config/quantity.hpp"
+#include "filter/admission.hpp"
 #include "proxy/admin/admin_gate.hpp"
 #include "proxy/admin/admin_socket.hpp"
 #include "proxy/admin/summary.hpp"
+#include "proxy/cache/admission/admission_gate.hpp"
 #include "proxy/cache/disk/examine.hpp"
 #include "proxy/net/block_list.hpp"
 #include "proxy/net/leaf_authority.hpp"
@@ -18,6 +20,7 @@
 #include "proxy/peer/peering.hpp"
 #include "proxy/peer/secret.hpp"
 #include "proxy/server/disk_room.hpp"
+#include "proxy/server/most_memory.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -100,6 +103,32 @@ class search {
 public:
     explicit search(bool files_alone) : files_alone_{files_alone} {}
 
+    /// See find_obstacles_of_next_start.
+    std::vector<obstacle> run(const config::options& in_force, const config::options& next) && {
+        for (std::size_t i = 0; i < next.listeners.size(); ++i) {
+            const auto& where = next.listeners[i].address;
+            const bool is_held = std::any_of(
+                in_force.listeners.begin(),
+                in_force.listeners.end(),
+                [&](const config::listener& one) { return one.address == where; });
+            if (!is_held) {
+                look_at_address("listeners[" + std::to_string(i) + "].address", where);
+            }
+        }
+        if (next.admin.address && next.admin.address != in_force.admin.address) {
+            look_at_address("admin.address", *next.admin.address);
+        }
+        if (next.admin.socket != in_force.admin.socket) {
+            look_at_socket(next.admin);
+        }
+        if (next.disk.path != in_force.disk.path) {
+            look_at_disk(next.disk);
+        }
+        look_at_memory(next);
+        look_at_secret(next);
+        return std::move(found_);
+    }
+
     std::vector<obstacle> run(const config::options& options) && {
         for (std::size_t i = 0; i < options.listeners.size(); ++i) {
             const auto setting = "listeners[" + std::to_string(i) + "]";
@@ -108,6 +137,7 @@ public:
                 look_at_pair(setting + ".tls", *tls);
             }
         }
+        look_at_memory(options);
         look_at_admin(options.admin);
         look_at_disk(options.disk);
         look_at_state(options.admission.state);
@@ -156,8 +186,13 @@ private:
     /// For files that only we may read.
     void look_at_mode(const std::string& setting, const std::string& path) {
         struct stat facts {};
-        if (::stat(path.c_str(), &facts) == 0 && (facts.st_mode & (S_IROTH | S_IWOTH)) != 0) {
-            add(setting, path, "every user may read or write it: chmod o= " + path, weight::harms);
+        // Of what is no file, or another's, the mode is no mistake of this setting's to mend.
+        if (::stat(path.c_str(), &facts) == 0 && S_ISREG(facts.st_mode) &&
+            (facts.st_mode & (S_IROTH | S_IWOTH)) != 0) {
+            add(setting,
+                path,
+                "every user of this machine may read or write it; this program's user alone should",
+                weight::harms);
         }
     }
 
@@ -182,11 +217,10 @@ private:
         }
         look_at_socket(admin);
         if (!admin.token_file.empty()) {
-            auto why = why_unreadable(admin.token_file);
-            if (why.empty()) {
-                why = admin::admin_gate{admin}.token_problem();
-            }
-            add("admin.token_file", admin.token_file, std::move(why), weight::harms);
+            add("admin.token_file",
+                admin.token_file,
+                admin::admin_gate{admin}.file_problem(),
+                weight::harms);
             look_at_mode("admin.token_file", admin.token_file);
         }
     }
@@ -204,6 +238,20 @@ private:
             add("admin.socket", path, "is there already, and no socket: it is left alone");
         } else if (error) {
             add("admin.socket", path, "cannot be made: " + error.message());
+        }
+    }
+
+    // What is larger than memory is no mistake until it is used: the system would end the program then.
+    void look_at_memory(const config::options& options) {
+        const auto most = files_alone_ ? std::nullopt : most_memory();
+        const auto filter = filter::admission_filter::memory_for(cache::filter_settings(options));
+        if (most && (options.memory.size > *most || filter > *most - options.memory.size)) {
+            add("memory.size",
+                config::size_to_string(options.memory.size),
+                "is, with the " + admin::bytes_in_words(filter) +
+                    " of the admission filter, more than the " + admin::bytes_in_words(*most) +
+                    " of memory that this program may have here: the system would end it",
+                weight::harms);
         }
     }
 
@@ -284,11 +332,7 @@ private:
                 continue;
             }
             const auto setting = "peers[" + std::to_string(i) + "].credentials_file";
-            auto why = why_unreadable(path);
-            if (why.empty()) {
-                why = peer::load_credentials(path).wrong;
-            }
-            add(setting, path, std::move(why));
+            add(setting, path, peer::load_credentials(path).wrong);
             look_at_mode(setting, path);
         }
     }
@@ -389,6 +433,11 @@ std::vector<obstacle> find_unknown_peers(const config::options& options) {
 
 std::vector<obstacle> find_obstacles(const config::options& options) {
     return search{false}.run(options);
+}
+
+std::vector<obstacle> find_obstacles_of_next_start(const config::options& in_force,
+                                                   const config::options& next) {
+    return search{false}.run(in_force, next);
 }
 
 std::vector<obstacle> find_file_obstacles(const config::options& options) {

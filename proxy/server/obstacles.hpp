@@ -35,6 +35,12 @@ struct obstacle {
 /// the room on a disk) neither.
 [[nodiscard]] std::vector<obstacle> find_file_obstacles(const config::options& options);
 
+/// What a start would meet of settings that wait for it, while a program runs by `in_force`: addresses,
+/// files and directories that are other ones there, and what is never read but at a start. What a reload
+/// has taken over is not looked at, and neither is what the program holds itself.
+[[nodiscard]] std::vector<obstacle> find_obstacles_of_next_start(const config::options& in_force,
+                                                                 const config::options& next);
+
 /// Peers whose names have no address now: all of them harm. For --check-config alone, since a peer may
 /// come later. Asks the name servers of `dns`, and waits for their answers, 5 seconds at most.
 [[nodiscard]] std::vector<obstacle> find_unknown_peers(const config::options& options);

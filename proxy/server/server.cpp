@@ -10,6 +10,7 @@
 #include "proxy/serve/purge.hpp"
 #include "proxy/server/disk_room.hpp"
 #include "proxy/server/listening_worker.hpp"
+#include "proxy/server/obstacles.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/post.hpp>
@@ -62,7 +63,7 @@ std::string admin_socket_path(const config::admin_options& options) {
 
 server::server(config::options options,
                std::string version,
-               std::function<std::vector<std::string>()> reload,
+               std::function<admin::reload_outcome()> reload,
                const thread::taken_over* from)
     : version_{std::move(version)},
       reload_{std::move(reload)},
@@ -372,12 +373,35 @@ void server::publish(thread::settings_ptr next) {
     }
 }
 
-std::vector<std::string> server::reload(config::options next) {
-    auto wants_restart = take_over(std::move(next));
+std::vector<std::string> server::reload(const config::options& next) {
+    auto remarks = take_over(next);
     if (!common_.draining.load(std::memory_order_relaxed) && !wait_for_workers()) {
         log::warn("settings: not every thread has taken them over yet");
     }
-    return wants_restart;
+    auto more = remarks_on(next);
+    std::move(more.begin(), more.end(), std::back_inserter(remarks));
+    return remarks;
+}
+
+std::vector<std::string> server::remarks_on(const config::options& next) {
+    auto in_force = current()->options;
+    for (std::size_t i = 0; i < bound_.size(); ++i) {
+        in_force.listeners[i].address = bound_[i];  // where the system picked the port, too
+    }
+    in_force.admin.address = admin_bound_;
+    std::vector<std::string> out;
+    for (const auto& one : find_obstacles_of_next_start(in_force, next)) {
+        switch (one.weight) {
+        case obstacle_weight::ends_start:
+            out.push_back("the next start would fail: " + to_string(one.what));
+            break;
+        case obstacle_weight::in_use:
+            out.push_back("the next start would fail now: " + to_string(one.what));
+            break;
+        case obstacle_weight::harms: out.push_back("warning: " + to_string(one.what)); break;
+        }
+    }
+    return out;
 }
 
 // Waits until the workers have done all that was posted to them before; false: not in time.
@@ -401,7 +425,7 @@ bool server::wait_for_workers() {
 void server::reload_aside() {
     aside_.post([this] {
         try {
-            (void)reload_();
+            (void)reload_();  // which has logged what there is to say
         } catch (const std::exception& failed) {
             log::error("settings not changed: ", std::string_view{failed.what()});
         }
@@ -412,45 +436,55 @@ std::vector<std::string> server::take_over(config::options next) {
     const std::lock_guard turn{turn_guard_};
     const auto held = current();
     const auto& before = held->options;
-    auto wants_restart = config::keep_until_restart(before, next);
-    if (cache::filter_settings(next).layers > common_.admission.settings().layers) {
-        wants_restart.emplace_back(
-            "admission hits (the filter counts no further than at its start)");
+    std::vector<std::string> remarks;
+    for (const auto& setting : config::keep_until_restart(before, next)) {
+        remarks.push_back(setting + " changes at the next start");
     }
-    // Before anything is changed, since they may throw.
+    if (const auto layers = common_.admission.settings().layers;
+        cache::filter_settings(next).layers > layers) {
+        const auto most = std::to_string(layers + 1);
+        remarks.push_back("admission: \"hits\" above " + most +
+                          " come with the next start: the filter " +
+                          "that is there counts no further, and until then " + most + " suffice");
+    }
+    // All or nothing: what can fail comes first, and nothing is changed until all of it is there.
     auto files = thread::read_other_files(next);
     auto credentials = peer::load_all_credentials(next.peers);
-    set_log_level(next.log.level);
-    if (const auto error = common_.access.retarget(next.log)) {
-        log::error("log.access: cannot open ",
-                   next.log.access,
-                   ": ",
-                   error.message(),
-                   "; the log stays where it was");
-        next.log.access = before.log.access;
+    admin::admin_gate gate{next.admin};
+    if (!gate.file_problem().empty()) {
+        throw std::runtime_error{gate.token_problem()};
     }
-    resize(common_.store.memory(), next.memory.size);
-    common_.store.set_largest_in_memory(next.memory.largest());
-    common_.client_rates.set_rate(next.limits.client_rate);
-    common_.admission.adopt(next);
-    common_.store.memory().set_probation(common_.admission.probation());
-    common_.advice.adopt(next, common_.admission, steady_now());
-    common_.store.set_exponent(common_.advice.exponent());
-    admin_->reconfigure(next.admin);
-    if (common_.peers) {
-        asio::post(workers_.front()->w.io, [this, next, credentials = std::move(credentials)] {
-            common_.peers->adopt(next, credentials);
-        });
-    } else if (!next.peers.empty()) {
+    if (!common_.peers && !next.peers.empty()) {
         // With peering.never_direct in force meanwhile there is no way out, and none around it.
-        wants_restart.emplace_back(next.peering.never_direct
-                                       ? "peers (there were none at the start: until then "
-                                         "peering.never_direct leaves no way out)"
-                                       : "peers (there were none at the start)");
+        remarks.emplace_back(
+            next.peering.never_direct
+                ? "peers change at the next start: there were none at this one, and until "
+                  "then peering.never_direct leaves no way out"
+                : "peers change at the next start: there were none at this one");
         next.peers.clear();
     }
-    publish(thread::make_settings(std::move(next), std::move(files)));
-    return wants_restart;
+    const auto made = thread::make_settings(std::move(next), std::move(files));
+    const auto& options = made->options;
+    if (const auto error = common_.access.retarget(options.log)) {
+        throw std::runtime_error{"log.access: cannot open " + options.log.access + ": " +
+                                 error.message()};
+    }
+    set_log_level(options.log.level);
+    resize(common_.store.memory(), options.memory.size);
+    common_.store.set_largest_in_memory(options.memory.largest());
+    common_.client_rates.set_rate(options.limits.client_rate);
+    common_.admission.adopt(options);
+    common_.store.memory().set_probation(common_.admission.probation());
+    common_.advice.adopt(options, common_.admission, steady_now());
+    common_.store.set_exponent(common_.advice.exponent());
+    admin_->reconfigure(options.admin, std::move(gate));
+    if (common_.peers) {
+        asio::post(workers_.front()->w.io, [this, made, credentials = std::move(credentials)] {
+            common_.peers->adopt(made->options, credentials);
+        });
+    }
+    publish(made);
+    return remarks;
 }
 
 // A trust store and a thousand rules take a millisecond to free: no client is to wait for that.

@@ -36,11 +36,10 @@ namespace reprise::proxy::server {
 /// waits for no file then; reload from any thread that may.
 class server {
 public:
-    /// `reload` loads the settings anew: it returns the mistakes in them, or calls server::reload
-    /// and returns none. `from`: what the program before this one left it.
+    /// `reload` loads the settings anew, and has server::reload take them over. `from`: what the program before this one left it.
     server(config::options options,
            std::string version,
-           std::function<std::vector<std::string>()> reload,
+           std::function<admin::reload_outcome()> reload,
            const thread::taken_over* from = nullptr);
     ~server();
     server(const server&) = delete;
@@ -63,10 +62,11 @@ public:
     }
 
     /// Takes over what can change live: every request that comes after its return meets the new
-    /// settings. Returns the names of changed settings that want a restart.
-    /// @throws std::runtime_error naming a certificate or key that can't be used; nothing is
-    /// changed
-    std::vector<std::string> reload(config::options next);
+    /// settings. Returns what there is to say of the rest: what waits for the next start, and what that
+    /// would meet (find_obstacles_of_next_start).
+    /// @throws std::runtime_error naming the setting and the file that can't be used as it wants:
+    /// nothing is changed
+    std::vector<std::string> reload(const config::options& next);
 
     /// SIGHUP: calls `reload` on a thread of its own.
     void reload_aside();
@@ -108,13 +108,14 @@ private:
     void publish(thread::settings_ptr next);
     void free_former_settings();
     std::vector<std::string> take_over(config::options next);
+    [[nodiscard]] std::vector<std::string> remarks_on(const config::options& next);
     [[nodiscard]] bool wait_for_workers();
     void bind(std::size_t index, given_sockets& given);
     [[nodiscard]] std::vector<given_socket> copy_sockets();
     [[nodiscard]] conversation::carry_out purges_of_other();
 
     std::string version_;
-    std::function<std::vector<std::string>()> reload_;
+    std::function<admin::reload_outcome()> reload_;
     std::mutex turn_guard_;      // held, for long, while settings are taken over
     std::mutex settings_guard_;  // guards the pointers alone
     thread::settings_ptr settings_;

@@ -302,6 +302,32 @@ TEST_SUITE("scenario/check_config") {
         CHECK_FALSE(said("64MiB"));
     }
 
+    TEST_CASE("more memory than the machine has is warned of") {
+        const temp_dir at;
+        auto settings = basic_settings();
+        const auto said = [&](const char* size) {
+            settings["memory"] = {{"size", size}};
+            const auto ran = run_reprise(
+                {"--check-config", "--config", at.write("settings.json", settings.dump())});
+            CHECK(ran.exit_status == 0);
+            return ran.errors.find("warning: memory.size: \"4TiB\": is, with the ") !=
+                   std::string::npos;
+        };
+        CHECK(said("4TiB"));
+        CHECK_FALSE(said("1MiB"));
+    }
+
+    TEST_CASE("no advice is given of what is no file of this program's") {
+        const temp_dir at;
+        auto settings = basic_settings();
+        settings["admin"]["token_file"] = at.path().string();
+        ::chmod(at.path().c_str(), 0777);
+        const auto ran = run_reprise(
+            {"--check-config", "--config", at.write("settings.json", settings.dump())});
+        CHECK(ran.errors.find("is no regular file") != std::string::npos);
+        CHECK(std::count(ran.errors.begin(), ran.errors.end(), '\n') == 1);
+    }
+
     TEST_CASE("a peer whose name has no address is warned of, and another is not") {
         const temp_dir at;
         auto settings = basic_settings();

@@ -1,4 +1,4 @@
-// What an operator does to the running program: reload, reopen, stop; and the command line.
+// What an operator does to the running program: reopen, stop; and the command line.
 
 #include "tests/scenario/world.hpp"
 #include "tests/support/counted_allocations.hpp"
@@ -104,60 +104,6 @@ TEST_SUITE("scenario/operations") {
             {"--config", directory.write("settings.json", settings.dump())});
         CHECK(ran.exit_status != 0);
         CHECK(ran.errors.find(std::to_string(taken.port())) != std::string::npos);
-    }
-
-    TEST_CASE("SIGHUP brings what can change live into force") {
-        auto settings = basic_settings();
-        world w{settings};
-        w.origin.on("/a", ok("Cache-Control: max-age=60\r\n", "hello"));
-        CHECK_FALSE(cache_status_of(w.get("/a?1")).stored);
-        settings["admission"] = "always";
-        w.proxy.reload(settings);
-        for (int i = 2; i < 20; ++i) {  // whichever thread it comes to
-            CHECK(cache_status_of(w.get("/a?" + std::to_string(i))).stored);
-        }
-        // The store and the connections live on.
-        CHECK(is_hit(w.get("/a?2")));
-    }
-
-    TEST_CASE("SIGHUP with a bad file changes nothing and says why") {
-        auto settings = basic_settings();
-        world w{settings};
-        w.origin.on("/a", ok("Cache-Control: max-age=60\r\n", "hello"));
-        SUBCASE("a wrong value") {
-            settings["admission"] = "always";
-            settings["memory"] = {{"size", "much"}};
-            w.proxy.rewrite_settings(settings);
-            w.proxy.signal(SIGHUP);
-            CHECK(w.proxy.says("memory.size"));
-        }
-        SUBCASE("no JSON") {
-            const auto before = w.proxy.errors().size();
-            w.proxy.rewrite_settings_text("{ nonsense");
-            w.proxy.signal(SIGHUP);
-            CHECK(eventually([&] { return w.proxy.errors().size() > before; }));
-        }
-        SUBCASE("no file") {
-            const auto before = w.proxy.errors().size();
-            std::filesystem::remove(w.proxy.directory().file("settings.json"));
-            w.proxy.signal(SIGHUP);
-            CHECK(eventually([&] { return w.proxy.errors().size() > before; }));
-        }
-        const auto answer = w.get("/a");
-        CHECK(answer.status == 200);
-        CHECK_FALSE(cache_status_of(answer).stored);
-        CHECK(w.proxy.is_running());
-    }
-
-    TEST_CASE("SIGHUP says which settings wait for a restart") {
-        auto settings = basic_settings();
-        world w{settings};
-        settings["threads"] = 1;
-        w.proxy.rewrite_settings(settings);
-        w.proxy.signal(SIGHUP);
-        CHECK(w.proxy.says("threads"));
-        w.origin.on("/a", ok("", "hello"));
-        CHECK(w.get("/a").body == "hello");
     }
 
     TEST_CASE("SIGUSR1 reopens the access log, so that logrotate may move it") {

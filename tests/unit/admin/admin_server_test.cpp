@@ -52,7 +52,7 @@ struct running_server {
                   .reload =
                       [this] {
                           ++reloads;
-                          return mistakes;
+                          return reload_outcome{.mistakes = mistakes, .remarks = {"threads waits"}};
                       },
                   .tick = [this] { ++ticks; }},
                  limits} {
@@ -319,11 +319,13 @@ TEST_SUITE("admin/admin_server") {
 
         auto options = any_port();
         options.token_file = path;
-        running.server.reconfigure(options);
+        running.server.reconfigure(options, admin_gate{options});
         CHECK(has_status(ask(running, "POST /reload"), 401));
         CHECK(has_status(ask(running, "GET /reload", right), 405));
         CHECK(running.reloads == 0);
-        CHECK(has_status(ask(running, "POST /reload", right), 200));
+        const auto taken = ask(running, "POST /reload", right);
+        CHECK(has_status(taken, 200));
+        CHECK(body_of(taken) == "reloaded\nthreads waits\n");
         CHECK(running.reloads == 1);
         running.mistakes = {"threads: -1: must be at least 0"};
         const auto refused = ask(running, "POST /reload", right);

@@ -64,7 +64,7 @@ TEST_SUITE_BEGIN("server/server");
 TEST_CASE("a server that was started listens, and one that ends does not") {
     std::uint16_t port = 0;
     {
-        server one{small(2), "test", [] { return std::vector<std::string>{}; }};
+        server one{small(2), "test", [] { return admin::reload_outcome{}; }};
         one.start();
         REQUIRE(one.listening().size() == 1);
         port = one.listening().front().port;
@@ -84,7 +84,7 @@ TEST_CASE("a server that gets no thread says so, whichever it is, and ends those
         REQUIRE(threads < 20);
         std::uint16_t port = 0;
         {
-            server one{small(3), "test", [] { return std::vector<std::string>{}; }};
+            server one{small(3), "test", [] { return admin::reload_outcome{}; }};
             threads_left = threads;
             try {
                 one.start();

@@ -1,0 +1,178 @@
+// New settings for the running program, by SIGHUP and POST /reload: all of them or nothing, and what
+// waits for the next start is said.
+
+#include "tests/scenario/world.hpp"
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <string>
+#include <sys/stat.h>
+
+TEST_SUITE("scenario/reload") {
+
+    using namespace reprise::tests;
+
+    namespace {
+
+    const std::string token = "open-sesame-and-more";
+
+    json operated_settings(const temp_dir& at) {
+        auto settings = storing_settings();
+        settings["admin"]["token_file"] = at.write("token", token + "\n");
+        ::chmod(at.file("token").c_str(), 0600);
+        settings["log"]["access"] = at.file("access.log");
+        return settings;
+    }
+
+    response post_reload(const proxy_process& proxy, const json& settings) {
+        proxy.rewrite_settings(settings);
+        client one{proxy.admin_port()};
+        return one.ask(
+            "POST /reload HTTP/1.1\r\nHost: 127.0.0.1:" + std::to_string(proxy.admin_port()) +
+            "\r\nAuthorization: Bearer " + token + "\r\nContent-Length: 0\r\n\r\n");
+    }
+
+    std::size_t times(const std::string& text, const std::string& part) {
+        std::size_t n = 0;
+        for (auto at = text.find(part); at != text.npos; at = text.find(part, at + part.size())) {
+            ++n;
+        }
+        return n;
+    }
+
+    }  // namespace
+
+    TEST_CASE("SIGHUP brings what can change live into force") {
+        auto settings = basic_settings();
+        world w{settings};
+        w.origin.on("/a", ok("Cache-Control: max-age=60\r\n", "hello"));
+        CHECK_FALSE(cache_status_of(w.get("/a?1")).stored);
+        settings["admission"] = "always";
+        w.proxy.reload(settings);
+        for (int i = 2; i < 20; ++i) {  // whichever thread it comes to
+            CHECK(cache_status_of(w.get("/a?" + std::to_string(i))).stored);
+        }
+        // The store and the connections live on.
+        CHECK(is_hit(w.get("/a?2")));
+    }
+
+    TEST_CASE("SIGHUP with a bad file changes nothing and says why") {
+        auto settings = basic_settings();
+        world w{settings};
+        w.origin.on("/a", ok("Cache-Control: max-age=60\r\n", "hello"));
+        SUBCASE("a wrong value") {
+            settings["admission"] = "always";
+            settings["memory"] = {{"size", "much"}};
+            w.proxy.rewrite_settings(settings);
+            w.proxy.signal(SIGHUP);
+            CHECK(w.proxy.says("memory.size"));
+        }
+        SUBCASE("no JSON") {
+            const auto before = w.proxy.errors().size();
+            w.proxy.rewrite_settings_text("{ nonsense");
+            w.proxy.signal(SIGHUP);
+            CHECK(eventually([&] { return w.proxy.errors().size() > before; }));
+        }
+        SUBCASE("no file") {
+            const auto before = w.proxy.errors().size();
+            std::filesystem::remove(w.proxy.directory().file("settings.json"));
+            w.proxy.signal(SIGHUP);
+            CHECK(eventually([&] { return w.proxy.errors().size() > before; }));
+        }
+        const auto answer = w.get("/a");
+        CHECK(answer.status == 200);
+        CHECK_FALSE(cache_status_of(answer).stored);
+        CHECK(w.proxy.is_running());
+    }
+
+    TEST_CASE("SIGHUP says which settings wait for a restart") {
+        auto settings = basic_settings();
+        world w{settings};
+        settings["threads"] = 1;
+        w.proxy.rewrite_settings(settings);
+        w.proxy.signal(SIGHUP);
+        CHECK(w.proxy.says("threads"));
+        w.origin.on("/a", ok("", "hello"));
+        CHECK(w.get("/a").body == "hello");
+    }
+
+    TEST_CASE("settings whose files can't all be used change nothing, of the log neither") {
+        const temp_dir at;
+        const auto good = operated_settings(at);
+        world w{good};
+        w.origin.on("/a", ok("Cache-Control: max-age=60\r\n", "hello"));
+        auto bad = good;
+        bad["admission"] = "never";
+        bad["log"]["format"] = "squid";
+        bad["log"]["query_values"] = true;
+        bad["log"]["level"] = "error";
+        std::string setting;
+        SUBCASE("the access log") {
+            setting = "log.access: ";
+            bad["log"]["access"] = at.file("none/access.log");
+        }
+        SUBCASE("the token, which holds on") {
+            setting = "admin.token_file: ";
+            bad["admin"]["token_file"] = at.file("none");
+        }
+        SUBCASE("a token file that is a pipe") {
+            setting = "admin.token_file: ";
+            REQUIRE(::mkfifo(at.file("pipe").c_str(), 0600) == 0);
+            bad["admin"]["token_file"] = at.file("pipe");
+        }
+        SUBCASE("both lists of users, each line of which is named once") {
+            setting = "access.users_file: ";
+            bad["access"]["users_file"] = at.write("users", "ann:plain\nno colon\n");
+        }
+        for (int again = 0; again < 2; ++again) {
+            const auto refused = post_reload(w.proxy, bad);
+            CAPTURE(refused.body);
+            CHECK(refused.status == 422);
+            CHECK(refused.body.find("nothing was changed:\n" + setting) == 0);
+            CHECK(times(refused.body, setting) == (setting == "access.users_file: " ? 2 : 1));
+        }
+        const auto path = "/a?of=" + std::to_string(::getpid());
+        CHECK(cache_status_of(w.get(path)).stored);
+        CHECK(eventually([&] { return !read_file(at.file("access.log")).empty(); }));
+        const auto line = read_file(at.file("access.log"));
+        CAPTURE(line);
+        CHECK(line.front() == '{');
+        CHECK(line.find(std::to_string(::getpid())) == line.npos);
+        const auto taken = post_reload(w.proxy, good);
+        CHECK(taken.body.find("reloaded\n") == 0);
+        CHECK(taken.body.find("would fail") == std::string::npos);
+    }
+
+    TEST_CASE("what waits for the next start is said, and what that would meet") {
+        const temp_dir at;
+        auto settings = operated_settings(at);
+        world w{settings};
+        const acceptor taken;
+        settings["threads"] = 7;
+        settings["admission"] = "never";
+        settings["disk"] = {{"path", at.write("no-directory", "")}};
+        settings["digest"] = {{"secret_file", at.file("none")}};
+        settings["peers"] = {{{"name", "b"}, {"url", "http://127.0.0.1:9"}}};
+        settings["listeners"].push_back({{"address", "127.0.0.1:" + std::to_string(taken.port())}});
+        const auto done = post_reload(w.proxy, settings);
+        CAPTURE(done.body);
+        CHECK(done.status == 200);
+        CHECK(done.body.find("reloaded\n") == 0);
+        for (const std::string line :
+             {"threads changes at the next start",
+              "disk.path changes at the next start",
+              "peers change at the next start: there were none at this one",
+              "the next start would fail: disk.path: ",
+              "the next start would fail: digest.secret_file: ",
+              "the next start would fail now: listeners[1].address: "}) {
+            CAPTURE(line);
+            CHECK(times(done.body, "\n" + line) == 1);
+            CHECK(w.proxy.says("warning: settings: " + line));
+        }
+        CHECK(times(done.body, "would fail") == 3);  // what the program holds itself is none
+        w.origin.on("/a", ok("Cache-Control: max-age=60\r\n", "hello"));
+        CHECK_FALSE(cache_status_of(w.get("/a")).stored);
+    }
+
+}  // TEST_SUITE
