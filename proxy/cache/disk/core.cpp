@@ -64,6 +64,15 @@ bool segment_table::is_unread(std::uint32_t number) const {
     return left_in_file(number) == unread;
 }
 
+bool segment_table::has_unread() const {
+    for (std::uint32_t number = 0; number < size(); ++number) {
+        if (is_unread(number)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 std::uint64_t segment_table::left_in_file(std::uint32_t number) const {
     const auto& home = slots_[number];
     const std::lock_guard lock{home.guard};

@@ -71,6 +71,8 @@ public:
     /// It could not be read: what its file has may be there again after a restart, however old.
     void unreadable(std::uint32_t number);
     [[nodiscard]] bool is_unread(std::uint32_t number) const;
+    /// Whether there is one such. O(segments).
+    [[nodiscard]] bool has_unread() const;
     /// The sequence under which a restart might find records in its file: also of what has ended,
     /// until it is begun anew. 0: none.
     [[nodiscard]] std::uint64_t left_in_file(std::uint32_t number) const;

@@ -21,13 +21,6 @@ bool can_go_on(const recovered_segment& found, std::uint64_t segment_bytes) {
     return known && found.end < segment_bytes / 8 * 7;
 }
 
-/// `last` is the highest that is known, but segments may be there that could not be read, with higher ones. No run begins
-/// a segment every microsecond, so that by the clock this is higher than all of earlier runs', unless it went back.
-std::uint64_t first_sequence(std::uint64_t last, wall_time now) {
-    const auto since = std::chrono::floor<std::chrono::microseconds>(now.time_since_epoch());
-    return std::max(last + 1, static_cast<std::uint64_t>(std::max<std::int64_t>(since.count(), 0)));
-}
-
 }  // namespace
 
 loader::loader(std::shared_ptr<core> into, writer& then, verdicts says)
@@ -140,10 +133,17 @@ void loader::run() {
     const auto segments = find_segments();
 
     log_end end;
-    end.next_sequence = first_sequence(
+    end.knows_slots = !stopping_;
+    end.next_sequence = sequence_after(
         std::max(segments.empty() ? 0 : segments.front().sequence, says_.last.sequence),
         wall_now());
     std::vector<loaded_segment> loaded;
+    bool has_begun = false;
+    const auto begin_writing = [&] {
+        if (!std::exchange(has_begun, true)) {
+            writer_.begin(std::move(end));
+        }
+    };
     for (std::size_t i = 0; i < segments.size() && !stopping_; ++i) {
         const auto& one = segments[i];
         auto records = read_segment(*one.from, *core_, one.number);
@@ -159,12 +159,10 @@ void loader::run() {
             if (behind && knows_all_ && can_go_on(records, core_->shape.segment_bytes)) {
                 end.open = {one.number, one.from, std::move(records)};
             }
-            writer_.begin(std::move(end));
+            begin_writing();
         }
     }
-    if (segments.empty()) {
-        writer_.begin(std::move(end));
-    }
+    begin_writing();  // where no segment came to that
     core_->gone.close();
     says_ = {};
     const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(steady_now() - begun);

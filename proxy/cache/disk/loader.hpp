@@ -28,7 +28,8 @@ public:
     loader(const loader&) = delete;
     loader& operator=(const loader&) = delete;
 
-    /// Leaves the rest out, and waits for the thread.
+    /// Leaves the rest out, and waits for the thread. The writer has been told to begin then, be it to
+    /// keep what was noted alone.
     void stop();
 
 private:

@@ -58,6 +58,11 @@ segment_header_image encode(const segment_header& header, std::uint64_t store) n
     return image;
 }
 
+std::uint64_t sequence_after(std::uint64_t last, wall_time now) noexcept {
+    const auto since = std::chrono::floor<std::chrono::microseconds>(now.time_since_epoch());
+    return std::max(last + 1, static_cast<std::uint64_t>(std::max<std::int64_t>(since.count(), 0)));
+}
+
 result<segment_header> read_segment_header(std::span<const char> bytes,
                                            std::uint64_t store) noexcept {
     if (bytes.size() < segment_header_bytes) {

@@ -33,6 +33,12 @@ struct segment_header {
     std::uint64_t segment_bytes = 0;
     wall_time begun{};
 };
+/// What a process that begins to write numbers its first segment. `last` is the highest that it knows, but
+/// there may be higher ones, which it could not read or which another process wrote meanwhile. Nobody begins
+/// a segment every microsecond, so that by the clock this is higher than all earlier ones, unless it went
+/// back.
+[[nodiscard]] std::uint64_t sequence_after(std::uint64_t last, wall_time now) noexcept;
+
 using segment_header_image = std::array<char, segment_header_bytes>;
 [[nodiscard]] segment_header_image encode(const segment_header& header,
                                           std::uint64_t store) noexcept;

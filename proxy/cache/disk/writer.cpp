@@ -246,6 +246,7 @@ void writer::run() {
     auto end = std::move(*end_);
     lock.unlock();
     next_sequence_ = end.next_sequence;
+    knows_slots_ = end.knows_slots;
     if (end.open && !troubled_) {
         auto& open = *end.open;
         if (const auto failed = tail_.resume(open.number,
@@ -335,8 +336,10 @@ bool writer::rest(std::unique_lock<std::mutex>& lock) {
     if (stopping_) {
         return false;
     }
-    // As after a failure: the journal may have been written by another process meanwhile.
+    // As after a failure: the journal may have been written by another process meanwhile, and at positions
+    // of its own.
     troubled_ = journal_broken_ = true;
+    next_sequence_ = sequence_after(next_sequence_ - 1, wall_now());
     try_again_ = steady_now();
     return true;
 }
@@ -499,6 +502,9 @@ log_position writer::position() const noexcept {
 // The lowest position of any record a restart might find; a segment that could not be begun anew
 // still holds its old ones.
 log_position writer::oldest_position() const {
+    if (!knows_slots_) {
+        return {};
+    }
     std::uint64_t lowest = tail_.is_open() ? tail_.position().sequence : 0;
     for (std::uint32_t number = 0; number < core_->segments.size(); ++number) {
         const auto sequence = core_->segments.left_in_file(number);

@@ -87,6 +87,9 @@ struct log_end {
         recovered_segment found;
     };
     std::optional<open_segment> open;  ///< to go on with
+    /// False: the end came before every slot was looked at. What was noted is kept then, and no slot is
+    /// written to, since any may hold something.
+    bool knows_slots = true;
 };
 
 /// A segment that was loaded, for the bookkeeping of space.
@@ -198,6 +201,7 @@ private:
     void carry_what_is_due();
     void flush();
     [[nodiscard]] bool must_wait_for_loading();
+    void drop_what_is_left_in(std::uint32_t number);
     template <class Source>
     std::optional<index_entry> append(const Source& source, std::uint64_t id);
     [[nodiscard]] bool make_room(std::uint64_t record_bytes);
@@ -244,6 +248,7 @@ private:
     log_tail tail_;
     reclaimer reclaimer_;
     std::uint64_t next_sequence_ = 1;
+    bool knows_slots_ = true;
     bool may_reclaim_ = false;
     bool troubled_ = false;
     bool waits_for_loading_ = false;

@@ -436,7 +436,7 @@ std::optional<std::uint32_t> writer::oldest_segment() const {
 
 bool writer::must_wait_for_loading() {
     const bool open = tail_.is_open() && tail_.has_room(core_->shape.record_most);
-    return !may_reclaim_ && !open && !free_segment(true);
+    return !knows_slots_ || (!may_reclaim_ && !open && !free_segment(true));
 }
 
 bool writer::open_next() {
@@ -467,6 +467,9 @@ bool writer::open_next() {
             reclaimer_.finish();
         }
         settle_deaths();
+        if (core_->segments.has_unread()) {
+            drop_what_is_left_in(*number);
+        }
         error_code failed;
         auto opened = open_segment_file(*number, failed);
         if (failed == boost::system::errc::no_space_on_device && oldest_segment() &&
@@ -482,14 +485,7 @@ bool writer::open_next() {
             failed = tail_.open(*number, next_sequence_++, std::move(opened));
         }
         if (failed) {
-            if (const auto left = core_->segments.left_in_file(*number); left != 0) {
-                // What newer records replaced is not to come back at a restart.
-                const journal_entry over{{left + 1, 0}, dropped_all{}};
-                if (journal_broken_ || journal_.append({&over, 1}, true)) {
-                    journal_broken_ = true;
-                    keep_later({over}, {});
-                }
-            }
+            drop_what_is_left_in(*number);
             failed_[*number] = next_sequence_ + core_->segments.size();
             trouble(failed, "beginning a segment");
             return false;
@@ -504,6 +500,20 @@ bool writer::open_next() {
         }
     }
     return true;
+}
+
+// What newer records replaced, in its file or in one that could not be read, is not to come back at a
+// restart once these are gone as well: whatever is older than the segment that goes has gone before.
+void writer::drop_what_is_left_in(std::uint32_t number) {
+    const auto left = core_->segments.left_in_file(number);
+    if (left == 0 || core_->segments.is_unread(number)) {
+        return;
+    }
+    const journal_entry over{{left + 1, 0}, dropped_all{}};
+    if (journal_broken_ || journal_.append({&over, 1}, true)) {
+        journal_broken_ = true;
+        keep_later({over}, {});
+    }
 }
 
 // What a process that lent us the store may still read stays as it is until that has ended.

@@ -94,6 +94,29 @@ TEST_SUITE("cache/disk/lending") {
         CHECK(old.has(url_of(3)));
     }
 
+    TEST_CASE("what is stored behind a purge by who had the store is younger than that") {
+        const auto files = std::make_shared<memory_files>();
+        store old{files, smallest_store};
+        old.open_and_load();
+        const auto url = url_of(1);
+        old.put_surely(url, object(url, 1000, 1));
+        // Whoever has the store next can't read all of it, and so begins a segment of its own.
+        (void)files->open("/store/s-00000007", open_mode::make);
+        REQUIRE(old->lend(tests::patience).empty());
+        {
+            store next{files, smallest_store};
+            next.open_and_load();
+            next.invalidate(url);
+        }
+        REQUIRE(old->take_back());
+        old.invalidate(url);  // it was told of it
+        REQUIRE(eventually([&] { return old->figures().state == tier_state::ready; }));
+        old.put_surely(url, object(url, 1000, 2));
+        old.open_and_load();
+        REQUIRE(old.has(url));
+        CHECK(whole_body(*old.find(url).response) == body_for(url, 1000, 2));
+    }
+
     TEST_CASE("no segment is used again while who lent the store reads it, and then they are") {
         const tests::temp_dir dir;
         store old{system_files(), smallest_store, dir.file("store")};

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <memory>
 #include <string>
+#include <thread>
 
 namespace reprise::proxy::cache::disk {
 
@@ -192,6 +193,77 @@ TEST_SUITE("cache/disk/unbegun_segments") {
         s.open_and_load();
         CHECK(s.has("http://there/"));
         CHECK_FALSE(s.has("http://hard/"));
+    }
+
+    TEST_CASE("what was replaced, of a segment that could not be read, does not come back later") {
+        auto files = std::make_shared<memory_files>();
+        store s{files, smallest_store};
+        s.settings.write_queue = 128u << 10;
+        s.settings.carry = 0;
+        s.open_and_load();
+        const std::string url = "http://replaced/";
+        s.put_surely(url, object(url, 100, 1));
+        unsigned next = 0;
+        REQUIRE(eventually([&] {
+            put_more(s, next);
+            return !files->contents("/store/s-00000001").empty();
+        }));
+        files->fail_when([](operation what, std::string_view path) {
+            return what == operation::open && path == "/store/s-00000000";
+        });
+        s.open_and_load();
+        CHECK_FALSE(s.has(url));
+        s.put_surely(url, object(url, 100, 2));
+        REQUIRE(eventually([&] {
+            put_more(s, next);
+            return is_ready(s) && !s.has(url);
+        }));
+        const auto after = files->after_kill();
+        s.close();
+        s.files = after;
+        s.open_and_load();
+        CHECK(s->figures().objects > 0);
+        CHECK_FALSE(s.has(url));
+    }
+
+    TEST_CASE("what is purged while segments are found stays so, and none is taken for free") {
+        for (const unsigned looked_at : {0u, 1u}) {
+            CAPTURE(looked_at);
+            auto files = std::make_shared<memory_files>();
+            store s{files, smallest_store};
+            s.open_and_load();
+            s.put_surely("http://purged/", object("http://purged/", 100));
+            s.put_surely("http://there/", object("http://there/", 100));
+            unsigned next = 0;
+            REQUIRE(eventually([&] {
+                put_more(s, next);
+                return !files->contents("/store/s-00000001").empty();
+            }));
+            s.close();
+            tests::gate goes_on;
+            std::atomic<bool> is_met{false};
+            files->set_hook([&](operation what, std::string_view path) {
+                if (what == operation::open && path == "/store/" + segment_name(looked_at)) {
+                    is_met = true;
+                    (void)goes_on.wait(std::chrono::hours{1});
+                }
+                return error_code{};
+            });
+            s.open();
+            REQUIRE(eventually([&] { return is_met.load(); }));
+            s.lately->note(key_of("http://purged/"));
+            s->invalidate(key_of("http://purged/"));
+            (void)s.put("http://late/", object("http://late/", 100));
+            std::thread stop{[&] { s->stop(); }};
+            // That it has begun to stop shows in nothing but what follows.
+            std::this_thread::sleep_for(std::chrono::milliseconds{20});
+            goes_on.open();
+            stop.join();
+            files->set_hook({});
+            s.open_and_load();
+            CHECK_FALSE(s.has("http://purged/"));
+            CHECK(s.has("http://there/"));
+        }
     }
 }
 
