@@ -164,7 +164,7 @@ object_table<collapsing_options> collapsing_table() {
               size_between(0, 1 * gib),
               live,
               "A fetch that no client waits for any more goes on when at most "
-              "this is missing and comes at 16 KiB a second in the mean. More stores more of what "
+              "this is missing and comes at 4 KiB a second in the mean. More stores more of what "
               "clients gave up, and "
               "loads origins for nobody."),
     }};

@@ -18,7 +18,7 @@ namespace {
 constexpr std::uint64_t sibling_rate = 16u << 10;  // bytes a second
 constexpr std::chrono::milliseconds sibling_patience{1000};
 /// A fetch that nobody waits for ends below this, in the mean: it holds a connection, a descriptor and room in the store.
-constexpr std::uint64_t unread_rate = 16u << 10;  // bytes a second
+constexpr std::uint64_t unread_rate = 4u << 10;  // bytes a second
 
 constexpr std::chrono::milliseconds between_disk_looks{500};
 /// Clients wait no longer than that for an object's sake, in all.
@@ -201,6 +201,7 @@ awaitable<trouble> body_reader::read_more(progress& so_far) {
     }
     if (got > 0) {
         came_unread_ += got;
+        came_last_ = steady_now();
         if (at_.from.sibling && !at_.from.waits_too) {
             at_.patience.progress(got);
         }
@@ -211,6 +212,12 @@ awaitable<trouble> body_reader::read_more(progress& so_far) {
         if (lives) {
             co_return std::nullopt;
         }
+    }
+    // Whoever joined while a deadline ran that was for nobody has as long as any reader has.
+    const bool was_for_nobody = unread_since_ && !at_.from.sibling && !at_.from.waits_too;
+    if (was_for_nobody && at_.patience.expired() && !at_.is_overtaken() && into_.has_readers() &&
+        steady_now() < came_last_ + most_silence) {
+        co_return std::nullopt;
     }
     so_far.over = so_far.kind == body_kind::until_close && error == asio::error::eof;
     if (so_far.over) {

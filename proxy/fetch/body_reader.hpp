@@ -67,6 +67,7 @@ private:
     // Since when nobody reads it, but for pauses, and what has come since.
     std::optional<steady_time> unread_since_;
     std::uint64_t came_unread_ = 0;
+    steady_time came_last_{};
     std::optional<char> last_;  // of it, held back until the other source is seen to end there
 };
 

@@ -283,6 +283,44 @@ TEST_SUITE("scenario/connection") {
         CHECK(closed.get());
     }
 
+    TEST_CASE("whoever joins what nobody waited for has as long as any client") {
+        auto settings = with_timeouts({{"origin_body", "1500ms"}});
+        settings["log"]["access"] = "-";
+        world w{settings};
+        const std::string head = "Cache-Control: max-age=60\r\nContent-Length: 1000\r\n";
+        bool was_in_time = false;
+        for (int i = 0; i < 5 && !was_in_time; ++i) {
+            const auto path = "/a" + std::to_string(i);
+            auto& nobody_waits = w.origin.make_gate();
+            auto& may_join = w.origin.make_gate();
+            w.origin.on(path, [&](origin_request&, origin_connection& connection) {
+                connection.send(raw_head("200 OK", head) + "p");
+                nobody_waits.wait();
+                connection.send("p");  // from here on the proxy knows that
+                std::this_thread::sleep_for(1s);
+                connection.send("p");
+                may_join.open();
+                // Behind the end of what was for nobody, before that of this silence.
+                std::this_thread::sleep_for(1s);
+                connection.send(std::string(997, 'p'));
+            });
+            {
+                auto leaving = w.proxy.connect(w.request(path));
+                CHECK(leaving.read_head().status == 200);
+            }
+            CHECK(w.proxy.logged(path).is_object());
+            nobody_waits.open();
+            may_join.wait();
+            const auto answer = w.get(path);
+            was_in_time = w.origin.count(path) == 1;
+            if (was_in_time) {
+                CHECK(answer.status == 200);
+                CHECK(answer.body == std::string(1000, 'p'));
+            }
+        }
+        CHECK(was_in_time);
+    }
+
     TEST_CASE("a client that sends FIN and waits for the origin counts as one that left") {
         // FIN is all that a closing browser sends, so who still waits cannot be told from who does
         // not; a whole answer is right, none is right, a part is not.
