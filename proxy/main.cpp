@@ -28,6 +28,7 @@
 #include <iterator>
 #include <malloc.h>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -77,6 +78,9 @@ admin::reload_outcome load_anew(const std::string& path, server::server& running
         }
     }
     auto files = what_ends_a_start(read.wanted);
+    if (auto lost = running.why_token_is_lost(read.wanted.admin); !lost.empty()) {
+        files.push_back(std::move(lost));
+    }
     const bool is_among = std::any_of(files.begin(), files.end(), [&](const std::string& one) {
         return setting_of(one) == setting_of(unusable);
     });
@@ -219,7 +223,9 @@ int serve(const config::options& options,
     ::signal(SIGPIPE, SIG_IGN);
     raise_descriptor_limit();
     server::server* running = nullptr;
+    std::mutex one_reload;  // or of two the earlier file could be the later one's
     const auto reload = [&] {
+        const std::lock_guard turn{one_reload};
         auto how_it_went = load_anew(how.config_path, *running);
         for (const auto& one : how_it_went.remarks) {
             log::warn("settings: ", one);

@@ -1,7 +1,7 @@
 #include "proxy/admin/admin_answers.hpp"
 
+#include "proxy/admin/log_thrown.hpp"
 #include "proxy/base/clock.hpp"
-#include "proxy/base/log.hpp"
 #include "proxy/http/date.hpp"
 
 #include <boost/beast/http/field.hpp>
@@ -190,10 +190,9 @@ admin_answers::judged admin_answers::judge(const admin_http_request& request,
 admin_response admin_answers::call(const admin_route& route, const admin_request& asked) {
     try {
         return route.handler(asked);
-    } catch (const std::exception& thrown) {
-        log::error("admin: ", asked.path, " failed: ", std::string_view{thrown.what()});
     } catch (...) {
-        log::error("admin: ", asked.path, " failed");
+        static constinit log::seldom a_page_failed;
+        log_thrown(a_page_failed, asked.path, std::current_exception());
     }
     return {.status = 500, .body = "this failed; the log says more\n"};
 }

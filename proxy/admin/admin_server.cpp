@@ -147,8 +147,9 @@ public:
             socket_.emplace(std::move(*given.socket));
             spawn("accepting by the socket", accept(*unix_acceptor_));
         }
-        adopt(admin_gate{options},
-              options);  // what is wrong with it was said before (obstacles.hpp)
+        admin_gate gate{options};  // what is wrong with it was said before (obstacles.hpp)
+        has_token_ = gate.token_problem().empty();
+        adopt(std::move(gate), options);
         if (acceptor_) {
             spawn("accepting", accept(*acceptor_));
         }
@@ -215,7 +216,10 @@ public:
         });
     }
 
+    [[nodiscard]] bool has_token() const noexcept { return has_token_.load(); }
+
     void reconfigure(const config::admin_options& options, admin_gate gate) {
+        has_token_ = gate.token_problem().empty();
         box_->post(
             [this, gate = std::move(gate), options]() mutable { adopt(std::move(gate), options); });
     }
@@ -255,14 +259,14 @@ private:
                 io_->run();
                 return;
             } catch (...) {
-                log_thrown("event loop", std::current_exception());
+                log_thrown(loop_threw_, "event loop", std::current_exception());
             }
         }
     }
 
     void spawn(std::string_view what, asio::awaitable<void> work) {
-        asio::co_spawn(*io_, std::move(work), [what](const std::exception_ptr& thrown) {
-            log_thrown(what, thrown);
+        asio::co_spawn(*io_, std::move(work), [this, what](const std::exception_ptr& thrown) {
+            log_thrown(ended_, what, thrown);
         });
     }
 
@@ -276,7 +280,7 @@ private:
             try {
                 tick_aside();
             } catch (...) {  // mostly for want of memory: it ticks again
-                log_thrown("ticking", std::current_exception());
+                log_thrown(tick_threw_, "ticking", std::current_exception());
             }
         }
     }
@@ -292,7 +296,7 @@ private:
                         hooks_.tick();
                     }
                 } catch (...) {
-                    log_thrown("ticking", std::current_exception());
+                    log_thrown(tick_threw_, "ticking", std::current_exception());
                 }
                 ticking_ = false;
             });
@@ -330,7 +334,7 @@ private:
             try {
                 admit(std::move(socket));
             } catch (...) {  // for want of memory, mostly: who comes next is let in all the same
-                log_thrown("a connection", std::current_exception());
+                log_thrown(connection_threw_, "a connection", std::current_exception());
             }
         }
     }
@@ -461,7 +465,8 @@ private:
     visitors visitors_{limits_.connections};
     // One for a connection, others for what its handler opens.
     net::spare_descriptors spare_{16};
-    log::seldom cannot_accept_;
+    std::atomic<bool> has_token_{false};
+    log::seldom cannot_accept_, loop_threw_, ended_, tick_threw_, connection_threw_;
     std::atomic<bool> ticking_{false};
     std::thread thread_;
     std::optional<asio::io_context> io_{std::in_place,
@@ -506,6 +511,10 @@ void admin_server::leave() {
 
 void admin_server::reconfigure(const config::admin_options& options, admin_gate gate) {
     state_->reconfigure(options, std::move(gate));
+}
+
+bool admin_server::has_token() const noexcept {
+    return state_->has_token();
 }
 
 void admin_server::stop() noexcept {

@@ -158,6 +158,8 @@ public:
     /// After a reload: `gate` is that of `options`; the address stays. A handler may call it (POST /reload
     /// does, through its hook), and whoever calls start and stop.
     void reconfigure(const config::admin_options& options, admin_gate gate);
+    /// Whether there is a token that opens what needs one. Any thread.
+    [[nodiscard]] bool has_token() const noexcept;
 
     /// Closes the listener and all connections, waits for the threads: for as long as a handler
     /// takes. Idempotent; not from a handler.

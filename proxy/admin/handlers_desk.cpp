@@ -123,7 +123,8 @@ void handlers_desk::post_call(const admin_route& route,
                 }
             });
         } catch (...) {
-            log_thrown("an answer", std::current_exception());
+            static constinit log::seldom answer_threw;
+            log_thrown(answer_threw, "an answer", std::current_exception());
         }
     });
 }

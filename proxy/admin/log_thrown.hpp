@@ -1,5 +1,5 @@
 #pragma once
-// What was thrown where nobody waits for it: one line of the log, and not one for each request.
+// What was thrown where nobody waits for it: a line of the log, of each place one a minute.
 
 #include "proxy/base/log.hpp"
 #include "proxy/base/seldom.hpp"
@@ -9,22 +9,23 @@
 
 namespace reprise::proxy::admin {
 
-inline constinit log::seldom something_thrown;
-
-inline void log_thrown(std::string_view where, const std::exception_ptr& thrown) noexcept {
+/// `by`: the place's own. `what` failed.
+inline void log_thrown(log::seldom& by,
+                       std::string_view what,
+                       const std::exception_ptr& thrown) noexcept {
     if (!thrown) {
         return;
     }
-    const auto more = something_thrown.due();
+    const auto more = by.due();
     if (!more) {
         return;
     }
     try {
         std::rethrow_exception(thrown);
     } catch (const std::exception& error) {
-        log::error("admin: ", where, ": ", std::string_view{error.what()}, *more);
+        log::error("admin: ", what, ": ", std::string_view{error.what()}, *more);
     } catch (...) {
-        log::error("admin: ", where, ": an unknown exception", *more);
+        log::error("admin: ", what, ": an unknown exception", *more);
     }
 }
 

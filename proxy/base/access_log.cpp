@@ -14,6 +14,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sys/eventfd.h>
+#include <system_error>
 #include <thread>
 #include <unistd.h>
 #include <vector>
@@ -105,11 +106,10 @@ public:
             if (stopping_) {
                 return false;
             }
-            const bool starts = next.is_open();
-            commands_.push_back({mark_lanes(), std::move(next)});
-            if (!thread_.joinable() && starts) {
+            if (!thread_.joinable() && next.is_open()) {
                 thread_ = std::thread{[this] { run(); }};
             }
+            commands_.push_back({mark_lanes(), std::move(next)});
         }
         wake();
         return true;
@@ -374,16 +374,21 @@ boost::system::error_code access_log::retarget(const config::log_options& wanted
         return output.error();
     }
     const bool on = output->is_open();
+    bool is_taken = false;
+    try {
+        is_taken = writer_->retarget(std::move(*output));
+    } catch (const std::system_error& no_thread) {
+        return {no_thread.code().value(), boost::system::system_category()};
+    }
+    adopt(wanted);
+    enabled_.store(is_taken && on, std::memory_order_relaxed);
+    return {};
+}
+
+void access_log::adopt(const config::log_options& wanted) noexcept {
     query_values_.store(wanted.query_values, std::memory_order_relaxed);
     format_.store(wanted.format, std::memory_order_relaxed);
     sample_.store(wanted.sample, std::memory_order_relaxed);
-    if (!on) {
-        enabled_.store(false, std::memory_order_relaxed);
-    }
-    if (writer_->retarget(std::move(*output)) && on) {
-        enabled_.store(true, std::memory_order_relaxed);
-    }
-    return {};
 }
 
 void access_log::reopen() noexcept {

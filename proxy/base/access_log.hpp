@@ -58,8 +58,10 @@ public:
     /// Where lines go from now on: "-" is standard output, "off" nowhere, else a file, appended to
     /// (made with mode 0640 if absent); in which format, how many, and whether with query values. Lines already handed
     /// over go where they were going. At start and on a reload, from one thread at a time.
-    /// Fails when the file cannot be opened: then everything stays as it was.
+    /// Fails when the file cannot be opened, or there is no thread to be had: then everything stays as it was.
     [[nodiscard]] boost::system::error_code retarget(const config::log_options& wanted);
+    /// All of `wanted` but the target. At start and on a reload, from one thread at a time.
+    void adopt(const config::log_options& wanted) noexcept;
 
     /// SIGUSR1: the file is opened anew by its name before the next line, since logrotate may have
     /// moved it. Any thread (not a signal handler). If that fails the old file goes on being

@@ -40,7 +40,8 @@ credentials_reading read_credentials(std::string_view content) {
 }
 
 credentials_reading load_credentials(const std::string& path) {
-    auto file = read_regular_file(path, most_credentials + 2);  // with a line end
+    auto file = read_regular_file(path,
+                                  4 * most_credentials);  // whose content says how much it may be
     auto out = file.wrong.empty() ? read_credentials(file.bytes)
                                   : credentials_reading{.wrong = std::move(file.wrong)};
     OPENSSL_cleanse(file.bytes.data(), file.bytes.size());

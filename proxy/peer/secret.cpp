@@ -186,7 +186,7 @@ fleet_secret fleet_secret::none() {
 }
 
 boost::system::result<fleet_secret> load_secret(const std::string& path) {
-    auto file = read_regular_file(path, most_secret + 2);  // with a line end
+    auto file = read_regular_file(path, most_secret + 2);  // a line end more
     if (!file.wrong.empty()) {
         return make_error_code(file.is_too_long ? secret_errc::too_long : secret_errc::unreadable);
     }

@@ -21,25 +21,26 @@ std::optional<std::uint64_t> limit_in(const std::string& path) {
     return read.ec == std::errc{} && read.ptr == end ? std::optional{bytes} : std::nullopt;
 }
 
-// That of version 2 begins with "0::".
-std::string_view own_group(std::string_view lines) {
+// What follows `controller` in its line, "4:memory:/a/b"; version 2 has one without a name.
+std::string own_group(std::string_view lines, std::string_view controller) {
     while (!lines.empty()) {
         const auto line = lines.substr(0, lines.find('\n'));
-        if (line.starts_with("0::")) {
-            return line.substr(3);
-        }
         lines.remove_prefix(std::min(line.size() + 1, lines.size()));
+        const auto rest = line.substr(std::min(line.find(':'), line.size()));
+        if (rest.starts_with(controller)) {
+            return std::string{rest.substr(controller.size())};
+        }
     }
     return {};
 }
 
-}  // namespace
-
-std::optional<std::uint64_t> least_group_limit(std::string_view own, const std::string& root) {
+// Some of them may not be seen from here, as the host's from within a container.
+std::optional<std::uint64_t> least_limit(std::string group,
+                                         const std::string& root,
+                                         const std::string& file) {
     std::optional<std::uint64_t> least;
-    std::string group{own_group(own)};
     for (;;) {
-        if (const auto here = limit_in(root + group + "/memory.max")) {
+        if (const auto here = limit_in(root + group + file)) {
             least = std::min(least.value_or(*here), *here);
         }
         if (group.empty()) {
@@ -47,6 +48,15 @@ std::optional<std::uint64_t> least_group_limit(std::string_view own, const std::
         }
         group.resize(group.find_last_of('/') == group.npos ? 0 : group.find_last_of('/'));
     }
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> least_group_limit(std::string_view own, const std::string& root) {
+    const auto one = least_limit(own_group(own, "::"), root, "/memory.max");
+    const auto other = least_limit(
+        own_group(own, ":memory:"), root + "/memory", "/memory.limit_in_bytes");
+    return one && other ? std::min(*one, *other) : one ? one : other;
 }
 
 std::optional<std::uint64_t> most_memory() {

@@ -12,8 +12,9 @@ namespace reprise::proxy::server {
 /// Bytes. None: the system does not say. Reads files of the kernel's.
 [[nodiscard]] std::optional<std::uint64_t> most_memory();
 
-/// The least memory.max of a group and of those above it; none: there is no limit. `own`: what
-/// /proc/self/cgroup says; `root`: where control groups are mounted (cgroups(7), version 2).
+/// The least limit of a group and of those above it; none: there is none. `own`: what /proc/self/cgroup
+/// says; `root`: where control groups are mounted, /sys/fs/cgroup (cgroups(7), version 2; of version 1 the
+/// controller "memory" below it).
 [[nodiscard]] std::optional<std::uint64_t> least_group_limit(std::string_view own,
                                                              const std::string& root);
 

@@ -77,6 +77,13 @@ std::string why_unwritable_directory(const std::string& path) {
     return {};
 }
 
+bool is_same_place(const std::string& one, const std::string& other) {
+    struct stat a {
+    }, b{};
+    return ::stat(one.c_str(), &a) == 0 && ::stat(other.c_str(), &b) == 0 && a.st_dev == b.st_dev &&
+           a.st_ino == b.st_ino;
+}
+
 std::string parent_of(const std::string& path) {
     const auto slash = path.rfind('/');
     return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
@@ -99,44 +106,37 @@ std::string why_unwritable(const std::string& path) {
     return {};
 }
 
+/// Whether the sockets of one program that listens at `ours` are in the way of `wanted`, and end with it.
+bool is_ours(const config::endpoint& ours, const config::endpoint& wanted) {
+    const auto is_any = [](const config::endpoint& one) {
+        error_code no_address;
+        const auto at = asio::ip::make_address(one.host, no_address);
+        return !no_address && at.is_unspecified();
+    };
+    return ours.port == wanted.port && (ours.host == wanted.host || is_any(ours) || is_any(wanted));
+}
+
 class search {
 public:
-    explicit search(bool files_alone) : files_alone_{files_alone} {}
+    /// `in_force`: what a program that runs has, and will have let go of by the next start; null: none.
+    explicit search(bool files_alone, const config::options* in_force = nullptr)
+        : files_alone_{files_alone},
+          in_force_{in_force} {}
 
-    /// See find_obstacles_of_next_start.
-    std::vector<obstacle> run(const config::options& in_force, const config::options& next) && {
-        for (std::size_t i = 0; i < next.listeners.size(); ++i) {
-            const auto& where = next.listeners[i].address;
-            const bool is_held = std::any_of(
-                in_force.listeners.begin(),
-                in_force.listeners.end(),
-                [&](const config::listener& one) { return one.address == where; });
-            if (!is_held) {
-                look_at_address("listeners[" + std::to_string(i) + "].address", where);
-            }
-        }
-        if (next.admin.address && next.admin.address != in_force.admin.address) {
-            look_at_address("admin.address", *next.admin.address);
-        }
-        if (next.admin.socket != in_force.admin.socket) {
-            look_at_socket(next.admin);
-        }
-        if (next.disk.path != in_force.disk.path) {
-            look_at_disk(next.disk);
-        }
-        look_at_memory(next);
-        look_at_secret(next);
+    /// What is read at a start and at no reload.
+    std::vector<obstacle> run_at_start_alone(const config::options& options) && {
+        look_at_listeners(options);
+        look_at_memory(options);
+        look_at_admin_places(options.admin);
+        look_at_disk(options.disk);
+        look_at_state(options.admission.state);
+        look_at_hosts(options.dns.hosts_file);
+        look_at_secret(options);
         return std::move(found_);
     }
 
     std::vector<obstacle> run(const config::options& options) && {
-        for (std::size_t i = 0; i < options.listeners.size(); ++i) {
-            const auto setting = "listeners[" + std::to_string(i) + "]";
-            look_at_address(setting + ".address", options.listeners[i].address);
-            if (const auto& tls = options.listeners[i].tls) {
-                look_at_pair(setting + ".tls", *tls);
-            }
-        }
+        look_at_listeners(options);
         look_at_memory(options);
         look_at_admin(options.admin);
         look_at_disk(options.disk);
@@ -145,11 +145,7 @@ public:
         if (log != "-" && log != "off") {
             add("log.access", log, why_unwritable(log));
         }
-        // That of the system need not be there.
-        const auto& hosts = options.dns.hosts_file;
-        if (!hosts.empty() && hosts != config::dns_options{}.hosts_file) {
-            add("dns.hosts_file", hosts, why_unreadable(hosts), weight::harms);
-        }
+        look_at_hosts(options.dns.hosts_file);
         look_at_secret(options);
         look_at_credentials(options.peers);
         look_at_users(options);
@@ -171,8 +167,36 @@ private:
         }
     }
 
+    void look_at_listeners(const config::options& options) {
+        for (std::size_t i = 0; i < options.listeners.size(); ++i) {
+            const auto setting = "listeners[" + std::to_string(i) + "]";
+            look_at_address(setting + ".address", options.listeners[i].address);
+            if (const auto& tls = options.listeners[i].tls) {
+                look_at_pair(setting + ".tls", *tls);
+            }
+        }
+    }
+
+    // That of the system need not be there.
+    void look_at_hosts(const std::string& path) {
+        if (!path.empty() && path != config::dns_options{}.hosts_file) {
+            add("dns.hosts_file", path, why_unreadable(path), weight::harms);
+        }
+    }
+
+    [[nodiscard]] bool is_held(const config::endpoint& where) const {
+        if (in_force_ == nullptr) {
+            return false;
+        }
+        const auto& all = in_force_->listeners;
+        return std::any_of(all.begin(),
+                           all.end(),
+                           [&](const auto& one) { return is_ours(one.address, where); }) ||
+               (in_force_->admin.address && is_ours(*in_force_->admin.address, where));
+    }
+
     void look_at_address(const std::string& setting, const config::endpoint& where) {
-        if (files_alone_) {
+        if (files_alone_ || is_held(where)) {
             return;
         }
         const auto failed = net::why_not_listen(io_, where);
@@ -211,11 +235,15 @@ private:
         look_at_mode(setting + ".key", tls.key);
     }
 
-    void look_at_admin(const config::admin_options& admin) {
+    void look_at_admin_places(const config::admin_options& admin) {
         if (admin.address) {
             look_at_address("admin.address", *admin.address);
         }
         look_at_socket(admin);
+    }
+
+    void look_at_admin(const config::admin_options& admin) {
+        look_at_admin_places(admin);
         if (!admin.token_file.empty()) {
             add("admin.token_file",
                 admin.token_file,
@@ -227,8 +255,11 @@ private:
 
     void look_at_socket(const config::admin_options& admin) {
         const char* const given = std::getenv("RUNTIME_DIRECTORY");
-        const auto path = admin::socket_path(admin, given == nullptr ? "" : given);
-        if (path.empty()) {
+        const auto path_of = [&](const config::admin_options& one) {
+            return admin::socket_path(one, given == nullptr ? "" : given);
+        };
+        const auto path = path_of(admin);
+        if (path.empty() || (in_force_ != nullptr && path == path_of(in_force_->admin))) {
             return;
         }
         if (const auto error = admin::why_not_bind(path);
@@ -250,7 +281,8 @@ private:
                 config::size_to_string(options.memory.size),
                 "is, with the " + admin::bytes_in_words(filter) +
                     " of the admission filter, more than the " + admin::bytes_in_words(*most) +
-                    " of memory that this program may have here: the system would end it",
+                    " of memory that this program may have here: it would be slow by swapping, or "
+                    "ended by the system",
                 weight::harms);
         }
     }
@@ -270,6 +302,9 @@ private:
             return;
         }
         const auto seen = cache::disk::examine(*cache::disk::system_files(), disk.path);
+        if (seen.in_use && in_force_ != nullptr && is_same_place(disk.path, in_force_->disk.path)) {
+            return;
+        }
         add("disk.path",
             disk.path,
             seen.trouble,
@@ -391,6 +426,7 @@ private:
     }
 
     const bool files_alone_;
+    const config::options* const in_force_;
     asio::io_context io_{1};
     std::vector<obstacle> found_;
 };
@@ -437,7 +473,7 @@ std::vector<obstacle> find_obstacles(const config::options& options) {
 
 std::vector<obstacle> find_obstacles_of_next_start(const config::options& in_force,
                                                    const config::options& next) {
-    return search{false}.run(in_force, next);
+    return search{false, &in_force}.run_at_start_alone(next);
 }
 
 std::vector<obstacle> find_file_obstacles(const config::options& options) {

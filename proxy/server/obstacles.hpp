@@ -35,9 +35,9 @@ struct obstacle {
 /// the room on a disk) neither.
 [[nodiscard]] std::vector<obstacle> find_file_obstacles(const config::options& options);
 
-/// What a start would meet of settings that wait for it, while a program runs by `in_force`: addresses,
-/// files and directories that are other ones there, and what is never read but at a start. What a reload
-/// has taken over is not looked at, and neither is what the program holds itself.
+/// What the next start would meet of `next`, while a program runs by `in_force`, whose addresses are those that
+/// it listens at: all that a start reads and a reload does not. What that program holds itself is not in
+/// the way.
 [[nodiscard]] std::vector<obstacle> find_obstacles_of_next_start(const config::options& in_force,
                                                                  const config::options& next);
 

@@ -383,6 +383,15 @@ std::vector<std::string> server::reload(const config::options& next) {
     return remarks;
 }
 
+bool server::loses_token(const admin::admin_gate& next) const {
+    return admin_->has_token() && !next.file_problem().empty();
+}
+
+std::string server::why_token_is_lost(const config::admin_options& next) const {
+    const admin::admin_gate gate{next};
+    return loses_token(gate) ? gate.token_problem() : std::string{};
+}
+
 std::vector<std::string> server::remarks_on(const config::options& next) {
     auto in_force = current()->options;
     for (std::size_t i = 0; i < bound_.size(); ++i) {
@@ -451,8 +460,11 @@ std::vector<std::string> server::take_over(config::options next) {
     auto files = thread::read_other_files(next);
     auto credentials = peer::load_all_credentials(next.peers);
     admin::admin_gate gate{next.admin};
-    if (!gate.file_problem().empty()) {
+    if (loses_token(gate)) {
         throw std::runtime_error{gate.token_problem()};
+    }
+    if (!gate.file_problem().empty()) {
+        remarks.push_back("warning: " + gate.token_problem());
     }
     if (!common_.peers && !next.peers.empty()) {
         // With peering.never_direct in force meanwhile there is no way out, and none around it.
@@ -466,8 +478,12 @@ std::vector<std::string> server::take_over(config::options next) {
     const auto made = thread::make_settings(std::move(next), std::move(files));
     const auto& options = made->options;
     if (const auto error = common_.access.retarget(options.log)) {
-        throw std::runtime_error{"log.access: cannot open " + options.log.access + ": " +
-                                 error.message()};
+        const auto why = "log.access: cannot open " + options.log.access + ": " + error.message();
+        if (options.log.access != before.log.access) {
+            throw std::runtime_error{why};
+        }
+        common_.access.adopt(options.log);
+        remarks.push_back("warning: " + why + "; lines go where they were going");
     }
     set_log_level(options.log.level);
     resize(common_.store.memory(), options.memory.size);

@@ -68,6 +68,10 @@ public:
     /// nothing is changed
     std::vector<std::string> reload(const config::options& next);
 
+    /// Why these would lose the admin token that is in force; empty: they don't, or there is none. Reads its
+    /// file.
+    [[nodiscard]] std::string why_token_is_lost(const config::admin_options& next) const;
+
     /// SIGHUP: calls `reload` on a thread of its own.
     void reload_aside();
 
@@ -109,6 +113,7 @@ private:
     void free_former_settings();
     std::vector<std::string> take_over(config::options next);
     [[nodiscard]] std::vector<std::string> remarks_on(const config::options& next);
+    [[nodiscard]] bool loses_token(const admin::admin_gate& next) const;
     [[nodiscard]] bool wait_for_workers();
     void bind(std::size_t index, given_sockets& given);
     [[nodiscard]] std::vector<given_socket> copy_sockets();

@@ -125,6 +125,12 @@ TEST_SUITE("scenario/reload") {
             setting = "access.users_file: ";
             bad["access"]["users_file"] = at.write("users", "ann:plain\nno colon\n");
         }
+        SUBCASE("users and token, both of which are named") {
+            setting = "access.users_file: ";
+            bad["access"]["users_file"] = at.write("users", "ann:plain\nno colon\n");
+            bad["admin"]["token_file"] = at.write("empty", "\n");
+            CHECK(post_reload(w.proxy, bad).body.find("\nadmin.token_file: ") != std::string::npos);
+        }
         for (int again = 0; again < 2; ++again) {
             const auto refused = post_reload(w.proxy, bad);
             CAPTURE(refused.body);
@@ -142,6 +148,44 @@ TEST_SUITE("scenario/reload") {
         const auto taken = post_reload(w.proxy, good);
         CHECK(taken.body.find("reloaded\n") == 0);
         CHECK(taken.body.find("would fail") == std::string::npos);
+    }
+
+    TEST_CASE("what a start went on without keeps no reload from the rest") {
+        const temp_dir at;
+        auto settings = operated_settings(at);
+        std::filesystem::create_directories(at.path() / "log");
+        settings["log"]["access"] = at.file("log/access.log");
+        settings["admin"]["token_file"] = at.file("none");
+        world w{settings};
+        std::filesystem::remove_all(at.path() / "log");
+        settings["admission"] = "never";
+        w.proxy.reload(settings);
+        CHECK(w.proxy.says("settings reloaded"));
+        CHECK(w.proxy.says("warning: settings: warning: admin.token_file: "));
+        CHECK(w.proxy.says("warning: settings: warning: log.access: cannot open "));
+        w.origin.on("/a", ok("Cache-Control: max-age=60\r\n", "hello"));
+        CHECK_FALSE(cache_status_of(w.get("/a")).stored);
+    }
+
+    TEST_CASE("what the running program has itself is in no way of the next start") {
+        const temp_dir at;
+        auto settings = operated_settings(at);
+        settings["disk"] = {{"path", at.file("store")}, {"size", "16MiB"}};
+        world w{settings};
+        const auto port = std::to_string(w.proxy.port());
+        settings["disk"]["path"] = at.file("store") + "/";
+        settings["listeners"] = json::array(
+            {{{"address", "0.0.0.0:" + port}},
+             {{"address", "127.0.0.1:0"},
+              {"tls", {{"certificate", at.file("none")}, {"key", at.file("none")}}}}});
+        settings["admin"]["address"] = "127.0.0.1:" + std::to_string(w.proxy.admin_port());
+        w.proxy.rewrite_settings_text(settings.dump());
+        w.proxy.signal(SIGHUP);
+        CHECK(w.proxy.says("settings reloaded"));
+        const auto said = w.proxy.errors();
+        CAPTURE(said);
+        CHECK(times(said, "would fail now") == 0);
+        CHECK(times(said, "the next start would fail: listeners[1].tls.certificate: ") == 1);
     }
 
     TEST_CASE("what waits for the next start is said, and what that would meet") {

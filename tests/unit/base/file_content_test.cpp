@@ -19,6 +19,7 @@ TEST_SUITE("base/file_content") {
         CHECK(longer.wrong == "is larger than 3 bytes");
         CHECK(longer.is_too_long);
         CHECK(longer.bytes.empty());
+        CHECK(read_regular_file("/proc/self/comm", 100).bytes.starts_with("unit_base"));
     }
 
     TEST_CASE("what is no file is named, and a pipe is not waited for") {

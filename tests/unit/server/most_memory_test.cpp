@@ -23,6 +23,18 @@ TEST_SUITE("server/most_memory") {
         CHECK(least_group_limit("0::/a\n", root) == 1000);
     }
 
+    TEST_CASE("the first version's is its own controller's, seen from within a container too") {
+        const tests::temp_dir at;
+        const auto root = at.path().string();
+        std::filesystem::create_directories(at.path() / "memory/a");
+        at.write("memory/memory.limit_in_bytes", "3000\n");
+        CHECK(least_group_limit("4:memory:/not/here\n0::/\n", root) == 3000);
+        at.write("memory/a/memory.limit_in_bytes", "2000\n");
+        CHECK(least_group_limit("3:cpu:/\n4:memory:/a\n0::/\n", root) == 2000);
+        at.write("memory.max", "1000\n");
+        CHECK(least_group_limit("3:cpu:/\n4:memory:/a\n0::/\n", root) == 1000);
+    }
+
     TEST_CASE("what can't be read is no limit") {
         const tests::temp_dir at;
         at.write("memory.max", "10x\n");
