@@ -165,9 +165,14 @@ void keeping::judge(cache::fetched_head& head, const received& came, word_of who
     if (is_post && storable_) {
         // What was stored goes first (RFC 9111 4.4), and not once more when the client's exchange
         // has this head: that would keep this answer out.
-        w_.counts.store_invalidated.add(
-            w_.common.store.invalidate(order_.key, order_.url, came.came));
-        begin();
+        auto& store = w_.common.store;
+        auto own = store.mark(order_.key);
+        const bool is_purged = store.memory().invalidated().since(order_.key, begun_at_.count);
+        w_.counts.store_invalidated.add(store.invalidate(order_.key, order_.url, came.came));
+        if (!is_purged) {
+            begun_at_.count = own.count +
+                              1;  // our own invalidation alone, and no purge since it was asked
+        }
         head.replaces_stored = true;
     }
     too_large_ = head.length ? exceeds_stores(status, *head.length)

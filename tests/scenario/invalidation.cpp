@@ -126,6 +126,34 @@ TEST_SUITE("scenario/invalidation") {
         }
     }
 
+    TEST_CASE("what was purged while a POST was under way is not stored by its answer") {
+        auto settings = storing_settings();
+        settings["access"]["purge_clients"] = {"127.0.0.1"};
+        for (const std::string method : {"PURGE", "PUT"}) {
+            CAPTURE(method);
+            world w{settings};
+            auto& may_answer = w.origin.make_gate();
+            w.origin.on("/a", [&](origin_request& request, origin_connection& to) {
+                if (request.method == "POST") {
+                    may_answer.wait();
+                }
+                to.send(
+                    ok("Cache-Control: max-age=60\r\nContent-Location: /a\r\n", request.method));
+            });
+            CHECK(w.get("/a").body == "GET");
+            auto posting = w.proxy.connect(
+                absolute_request("POST", w.origin.url("/a"), "Content-Length: 0\r\n"));
+            REQUIRE(eventually([&] { return w.origin.count("/a") == 2; }));
+            CHECK(w.ask(method, "/a", method == "PUT" ? "Content-Length: 0\r\n" : "").status ==
+                  200);
+            may_answer.open();
+            CHECK(posting.read("POST").body == "POST");
+            const auto next = w.get("/a");
+            CHECK_FALSE(is_hit(next));
+            CHECK(next.body == "GET");
+        }
+    }
+
     TEST_CASE("a POST's answer is admitted as any other: at the second sight") {
         world w{basic_settings()};
         w.origin.on("/a", ok("Cache-Control: max-age=60\r\nContent-Location: /a\r\n", "posted"));
