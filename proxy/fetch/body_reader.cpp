@@ -161,6 +161,7 @@ awaitable<trouble> body_reader::read_more(progress& so_far) {
     if (into_.producer_must_pause() || outruns_disk()) {
         waited = co_await wait_for_room();
         at_.note_heard();
+        came_last_ = steady_now();  // what was not read was not waited for
     }
     if (waited != ended::keep) {
         co_return at_.cut_short("every client has left");
@@ -215,8 +216,8 @@ awaitable<trouble> body_reader::read_more(progress& so_far) {
     }
     // Whoever joined while a deadline ran that was for nobody has as long as any reader has.
     const bool was_for_nobody = unread_since_ && !at_.from.sibling && !at_.from.waits_too;
-    if (was_for_nobody && at_.patience.expired() && !at_.is_overtaken() && into_.has_readers() &&
-        steady_now() < came_last_ + most_silence) {
+    if (was_for_nobody && error == asio::error::operation_aborted && at_.patience.expired() &&
+        !at_.is_overtaken() && into_.has_readers() && steady_now() < came_last_ + most_silence) {
         co_return std::nullopt;
     }
     so_far.over = so_far.kind == body_kind::until_close && error == asio::error::eof;
