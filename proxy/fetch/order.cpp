@@ -73,7 +73,8 @@ recycled_text wire_of(const fetch_order& o,
     } else if (to == next_hop::home) {
         http::append_field_line(extra, "Connection", peer::home_field);
         http::append_field_line(extra, peer::home_field, named);
-    } else if (!named.empty()) {
+    } else if (!named.empty() && o.request->head.method != boost::beast::http::verb::trace) {
+        // Whoever answers a TRACE sends it back (RFC 9110 9.3.8).
         http::append_field_line(extra, "Proxy-Authorization", named);
     }
     if (validate) {
