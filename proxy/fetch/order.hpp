@@ -81,6 +81,7 @@ struct fetch_order {
     /// By whom it is asked for: whom it may lead to hangs on that.
     peer::asked_by asked_by = peer::asked_by::client;
     bool may_go_home = false;  ///< to the sibling that the URL belongs to, if it is not ours
+    std::uint64_t owner = 0;   ///< whose alone the connections to its origin are; 0: anybody's
     std::string client_address;
     net::share_holder charged_to;  ///< of the connections that it takes
     http::request_directives asked;
@@ -115,11 +116,18 @@ struct fetch_order {
     [[nodiscard]] http::storing_rules storing() const noexcept {
         auto rules = now_settings->storing;
         rules.cookie_needs_leave = inside;
+        rules.is_logged_in = owner != 0;
         return rules;
     }
     /// Where its origin is connected to. A view into this.
     [[nodiscard]] net::origin_address origin() const noexcept {
-        return {connect_host, connect_port, exempt, secure};
+        return {.host = connect_host,
+                .port = connect_port,
+                .exempt = exempt,
+                .tls = secure,
+                .through = {},
+                .lane = 0,
+                .owner = owner};
     }
     template <class Kind>
     [[nodiscard]] const Kind* as() const noexcept {

@@ -245,8 +245,17 @@ net::origin_address sources::address() const {
         to.through = via->way;
         return to;
     }
-    return via != nullptr ? net::origin_address{via->host, via->port, true, via->https}
-                          : order_.origin();
+    if (via == nullptr) {
+        return order_.origin();
+    }
+    // Behind a parent's connection is the origin's that it makes for it.
+    return {.host = via->host,
+            .port = via->port,
+            .exempt = true,
+            .tls = via->https,
+            .through = {},
+            .lane = 0,
+            .owner = order_.owner};
 }
 
 // False: there is none to whoever is asked next.

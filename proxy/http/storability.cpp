@@ -69,7 +69,8 @@ storability judge_answer(unsigned status,
     if (allowed.private_) {
         return storability::private_response;
     }
-    if (find(request, field_id::authorization) && !allows_authorized(allowed)) {
+    if (rules.is_logged_in ||
+        (find(request, field_id::authorization) && !allows_authorized(allowed))) {
         return storability::authorization;
     }
     if (varies_by_anything(response)) {

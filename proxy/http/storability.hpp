@@ -41,12 +41,15 @@ enum class storability : std::uint8_t {
 /// "RFC 9111 5.2.2.5"
 [[nodiscard]] std::string_view section_of(storability verdict) noexcept;
 
-/// What an operator may forbid beyond the RFC.
+/// What keeps responses out beyond the RFC.
 struct storing_rules {
     bool never_cookies = false;  ///< Set-Cookie is `set_cookie`, whatever lifetime is stated
     /// What answers a request with Cookie is stored only with a lifetime that the origin stated and
     /// its leave to share (public, s-maxage): in an opened tunnel, where origins don't expect caches.
     bool cookie_needs_leave = false;
+    /// The connection was logged in (connection_login.hpp): whatever the origin says of what came on it, it
+    /// may not know who asked, and so nothing is stored. Counts as `authorization`.
+    bool is_logged_in = false;
 };
 
 /// Judges a complete response head. O(lines), no allocation.

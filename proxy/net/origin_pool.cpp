@@ -149,6 +149,15 @@ origin_pool::~origin_pool() {
     stop();
 }
 
+void origin_pool::close_idle_of(std::uint64_t owner) noexcept {
+    state_->close_idle_of(owner);
+}
+
+std::uint64_t next_connection_owner() noexcept {
+    static std::atomic<std::uint64_t> given{0};
+    return given.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
 void origin_pool::stop() {
     state_->stop();
 }

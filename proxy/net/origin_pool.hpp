@@ -44,8 +44,13 @@ struct origin_address {
     /// 0: anybody's. Other numbers are apart, so that what keeps a connection to itself for long (a
     /// sibling's news) leaves origins.connections to requests.
     std::uint8_t lane = 0;
+    /// A client's whose connection was logged in (http/connection_login.hpp); 0: anybody's.
+    std::uint64_t owner = 0;
     auto operator<=>(const origin_address&) const = default;
 };
+
+/// Never 0, and no other's. Any thread.
+[[nodiscard]] std::uint64_t next_connection_owner() noexcept;
 
 /// Whose share of the connections to an origin one is taken from: a client's address. None:
 /// nobody's, since whoever asks speaks for many (peers, access.fronts) or for the proxy itself.
@@ -160,6 +165,9 @@ public:
     void set_distrusted(std::shared_ptr<distrusted_origins> known, surplus_listener told);
     /// For connections from now on. Without it (null) none with TLS can be made.
     void set_trust(tls_trust_ptr trust);
+
+    /// Closes what is idle of connections that are `owner`'s alone. O(origins). @pre owner is not 0
+    void close_idle_of(std::uint64_t owner) noexcept;
 
     /// Closes what is idle and fails whatever waits. Leases live on; what is given back is closed.
     void stop();

@@ -322,6 +322,19 @@ void pool_state::close_expired() {
     }
 }
 
+// A group goes with its last connection.
+void pool_state::close_idle_of(std::uint64_t owner) noexcept {
+    for (auto it = groups.begin(); it != groups.end();) {
+        auto& group = *(it++)->second;
+        if (group.address.owner != owner) {
+            continue;
+        }
+        for (auto left = group.idle.size(); left > 0; --left) {
+            discard(unlist(group, left - 1));
+        }
+    }
+}
+
 void pool_state::stop() {
     if (std::exchange(stopped, true)) {
         return;

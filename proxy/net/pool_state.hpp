@@ -141,6 +141,7 @@ struct pool_state {
     void release_slot(pool_group& group);
     void forget_if_unused(pool_group& group);
     void close_expired();
+    void close_idle_of(std::uint64_t owner) noexcept;
     void stop();
     void add(std::atomic<std::uint64_t>& figure, int change) {
         // Written by this thread alone: no read-modify-write needed.

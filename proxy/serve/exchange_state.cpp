@@ -1,6 +1,8 @@
 #include "proxy/serve/exchange_state.hpp"
 
+#include "proxy/http/connection_login.hpp"
 #include "proxy/net/client_stream.hpp"
+#include "proxy/serve/connection_logins.hpp"
 
 namespace reprise::proxy::serve {
 
@@ -52,6 +54,37 @@ void exchange_state::read_request() {
         w.common.admission.secret(),
         memory.url);
     ignore_reload(asked_, *settings);
+    if (asked_.facts.has_authorization || client_.logins) [[unlikely]] {
+        note_login();
+    }
+}
+
+void exchange_state::note_login() {
+    if (asked_.refused) {
+        return;
+    }
+    const bool logs_in = asked_.facts.has_authorization &&
+                         http::logs_connection_in(asked_.head->fields);
+    if (!logs_in && !client_.logins) {
+        return;
+    }
+    if (client_.fronted) {
+        // Its next request is another client's: what was logged in serves this one, and ends.
+        asked_.owner = logs_in ? net::next_connection_owner() : 0;
+        return;
+    }
+    const auto host = http::connect_host(asked_.target);
+    const auto port = asked_.target.port;
+    if (logs_in) {
+        if (!client_.logins) {
+            client_.logins = std::make_shared<connection_logins>(w.origins);
+        }
+        client_.logins->note(host, port);
+    }
+    if (client_.logins->has(host, port)) {
+        asked_.owner = client_.logins->owner();
+        asked_.facts.has_authorization = true;
+    }
 }
 
 // A connection asks mostly for one client.

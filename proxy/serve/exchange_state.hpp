@@ -76,6 +76,8 @@ struct exchange_state {
     [[nodiscard]] parted_request_ptr part();
 
 private:
+    void note_login();
+
     client_identity& client_;
     reply_sink& sink_;
     request asked_;

@@ -23,6 +23,8 @@ struct worker;
 
 namespace reprise::proxy::serve {
 
+class connection_logins;
+
 /// A host whose tunnel was opened: the connection's requests are for it from then on.
 struct opened_host {
     std::string host;  ///< lower case
@@ -44,6 +46,7 @@ struct client_identity {
     bool fronted = false;
     std::shared_ptr<const opened_host> inside{};  ///< null: no tunnel was opened
     steady_time opened{};  ///< when that was; none once something is asked there
+    std::shared_ptr<connection_logins> logins{};  ///< null: it was logged in nowhere
 
     [[nodiscard]] asio::ip::address ip() const { return net::to_address(at); }
 };

@@ -38,6 +38,7 @@ std::shared_ptr<fetch::fetch_order> make_order(exchange_state& x) {
         o.secure = asked.target.secure;
     }
     o.inside = asked.inside;
+    o.owner = asked.owner;
     o.client_address = x.client.address;
     if (!x.w.speaks_for_many(x.client.at)) {
         o.charged_to = x.client.at;

@@ -29,15 +29,18 @@ struct request {
     http::target target;  ///< an accelerator's has been given its authority
     http::body_framing body;
     cache::request_facts facts;
+    /// Its origin's connections are its client's alone (origin_address::owner), and their user is known there
+    /// without a word of it: it counts as one with Authorization. 0: neither.
+    std::uint64_t owner = 0;
     bool framed = false;      ///< where the next request begins is known
     bool persistent = false;  ///< its client lets the connection go on (RFC 9112 9.3)
     bool accelerator = false;
     bool websocket = false;
-    bool inside = false;        ///< of an opened tunnel
-    bool names_home = false;    ///< it says that it is handed on (peer/homes.hpp)
-    bool names_site = false;    ///< it says that siblings are to be asked (peer/reach.hpp)
+    bool inside = false;            ///< of an opened tunnel
+    bool names_home = false;        ///< it says that it is handed on (peer/homes.hpp)
+    bool names_site = false;        ///< it says that siblings are to be asked (peer/reach.hpp)
     bool waits_behind_102 = false;  ///< and says so (peer/pulse.hpp)
-    bool https_prefix = false;  ///< asked for as http://HTTPS/…, and so are its redirects
+    bool https_prefix = false;      ///< asked for as http://HTTPS/…, and so are its redirects
     /// Nothing behind it is read as a request: CONNECT, and what asks for another protocol. Whoever
     /// sent it may have gone on in that protocol, with bytes of a third party's choice (RFC 9931).
     bool last = false;

@@ -1,0 +1,106 @@
+// NTLM and Negotiate log a connection in, and not a request: what has come on such a connection, and comes
+// on it next, is its own client's.
+
+#include "tests/scenario/world.hpp"
+
+#include <map>
+#include <mutex>
+#include <string>
+
+TEST_SUITE("scenario/connection_logins") {
+
+    using namespace reprise::tests;
+
+    namespace {
+
+    json one_thread() {
+        auto settings = storing_settings();
+        settings["threads"] = 1;
+        return settings;
+    }
+
+    /// An origin that says who its connection was logged in by.
+    struct logging_in : world {
+        explicit logging_in(const json& settings = one_thread()) : world{settings} {
+            origin.otherwise([this](origin_request& request, origin_connection& to) {
+                const std::lock_guard lock{guard};
+                auto& user = users[request.connection];
+                const auto said = request.get("Authorization");
+                if (said.starts_with("NTLM ") || said.starts_with("negotiate ")) {
+                    user = said.substr(said.find(' ') + 1);
+                }
+                // What is said to nobody in particular is not stored, so that the next is asked again.
+                to.send(user.empty() ? ok("Cache-Control: no-store\r\n", "nobody")
+                                     : ok("Cache-Control: public, max-age=60\r\n", user));
+            });
+        }
+
+        std::mutex guard;
+        std::map<unsigned, std::string> users;
+    };
+
+    }  // namespace
+
+    TEST_CASE("a connection that a client has logged in answers that client, and nobody else") {
+        logging_in w;
+        for (const std::string scheme : {"NTLM", "negotiate"}) {
+            CAPTURE(scheme);
+            const auto login = "Authorization: " + scheme + " ann\r\n";
+            auto ann = w.proxy.connect();
+            CHECK(ann.ask(w.request("/" + scheme, login)).body == "ann");
+            // What she asks next is answered as hers, though it does not say so; none of it is stored.
+            for (int i = 0; i < 2; ++i) {
+                const auto hers = ann.ask(w.request("/" + scheme));
+                CHECK(hers.body == "ann");
+                CHECK_FALSE(cache_status_of(hers).stored);
+            }
+            auto bob = w.proxy.connect();
+            CHECK(bob.ask(w.request("/" + scheme)).body == "nobody");
+            CHECK(bob.ask(w.request("/" + scheme, "Authorization: " + scheme + " bob\r\n")).body ==
+                  "bob");
+            CHECK(ann.ask(w.request("/" + scheme, "Cache-Control: no-cache\r\n")).body == "ann");
+        }
+        // They end with their clients'.
+        CHECK(eventually([&] {
+            const auto stats = w.proxy.stats();
+            return stats.at("origins").at("open") == 1;
+        }));
+    }
+
+    TEST_CASE("another origin is asked as by anybody") {
+        logging_in w, other;
+        auto ann = w.proxy.connect();
+        CHECK(ann.ask(w.request("/a", "Authorization: NTLM ann\r\n")).body == "ann");
+        CHECK(ann.ask(absolute_request("GET", other.origin.url("/b"))).body == "nobody");
+        auto bob = w.proxy.connect();
+        CHECK(bob.ask(absolute_request("GET", other.origin.url("/b"))).body == "nobody");
+        CHECK(other.origin.connections() == 1);
+    }
+
+    TEST_CASE(
+        "behind a front, whose connections are many clients', a login is good for one request") {
+        auto settings = one_thread();
+        settings["access"]["trusted_fronts"] = {"127.0.0.1"};
+        logging_in w{settings};
+        auto front = w.proxy.connect();
+        CHECK(front.ask(w.request("/a", "Authorization: NTLM ann\r\n")).body == "ann");
+        CHECK(front.ask(w.request("/a")).body == "nobody");
+    }
+
+    TEST_CASE("a parent's connection leads to the origin's that it makes for it") {
+        logging_in w;  // in the place of a parent that keeps connections apart by its clients'
+        auto settings = one_thread();
+        settings["peers"] = {{{"name", "p"}, {"kind", "parent"}, {"url", w.origin.url("")}}};
+        settings["peering"]["never_direct"] = true;
+        const proxy_process proxy{settings};
+        auto ann = proxy.connect();
+        const auto ask = [&](client& by, const std::string& fields = "") {
+            return by.ask(absolute_request("GET", "http://192.0.2.1/a", fields)).body;
+        };
+        CHECK(ask(ann, "Authorization: NTLM ann\r\n") == "ann");
+        auto bob = proxy.connect();
+        CHECK(ask(bob) == "nobody");
+        CHECK(ask(ann) == "ann");
+    }
+
+}  // TEST_SUITE
