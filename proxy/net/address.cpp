@@ -107,6 +107,13 @@ address_bytes canonical(const asio::ip::address& address) noexcept {
     return address.to_v6().to_bytes();
 }
 
+address_bytes place_of_client(address_bytes at) noexcept {
+    if (!to_address(at).is_v4()) {
+        std::fill(at.begin() + at.size() / 2, at.end(), std::uint8_t{0});
+    }
+    return at;
+}
+
 asio::ip::address to_address(const address_bytes& bytes) noexcept {
     if (is_ipv4(bytes)) {
         return asio::ip::address_v4{

@@ -30,6 +30,10 @@ struct address_hash {
 
 [[nodiscard]] address_bytes canonical(const asio::ip::address& address) noexcept;
 
+/// What one client has: an IPv4 address, or an IPv6 network of 64 bits (RFC 6177), any address of which it can
+/// take for its next connection. Whatever is bounded for a client is bounded for that.
+[[nodiscard]] address_bytes place_of_client(address_bytes at) noexcept;
+
 /// The other way: a mapped form becomes an IPv4 address. No scope.
 [[nodiscard]] asio::ip::address to_address(const address_bytes& bytes) noexcept;
 

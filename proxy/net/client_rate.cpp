@@ -38,18 +38,10 @@ std::int64_t cost_of(std::uint64_t bytes, std::uint64_t rate) noexcept {
         std::ceil(static_cast<double>(bytes) * nanoseconds_a_second / static_cast<double>(rate)));
 }
 
-// An IPv6 client has a whole /64, and asks by any address of it.
-address_bytes network_of(address_bytes at) noexcept {
-    if (!to_address(at).is_v4()) {
-        std::fill(at.begin() + at.size() / 2, at.end(), std::uint8_t{0});
-    }
-    return at;
-}
-
 }  // namespace
 
 client_name::client_name(const address_bytes& at, std::string_view user) noexcept
-    : at_{user.empty() ? network_of(at) : address_bytes{}},
+    : at_{user.empty() ? place_of_client(at) : address_bytes{}},
       user_{user} {}
 
 std::uint64_t burst_of(std::uint64_t rate) noexcept {

@@ -30,15 +30,6 @@ void give_way(int priority) noexcept {
     (void)done;
 }
 
-// Of IPv6 the network of 64 bits, which is what one client has: it could take another address for each try.
-address_bytes place_of(address_bytes address) {
-    constexpr address_bytes mapped{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-    if (!std::equal(mapped.begin(), mapped.begin() + 12, address.begin())) {
-        std::fill(address.begin() + 8, address.end(), std::uint8_t{0});
-    }
-    return address;
-}
-
 }  // namespace
 
 bool try_limits::may_try(const address_bytes& who, steady_time now) const {
@@ -85,7 +76,7 @@ void try_limits::make_room(steady_time now) {
 }
 
 bool password_checks::begin(order one, call told, steady_time now) {
-    one.from = place_of(one.from);
+    one.from = place_of_client(one.from);
     std::unique_lock lock{guard_};
     if (finished_) {
         return false;

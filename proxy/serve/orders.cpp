@@ -41,7 +41,7 @@ std::shared_ptr<fetch::fetch_order> make_order(exchange_state& x) {
     o.owner = asked.owner;
     o.client_address = x.client.address;
     if (!x.w.speaks_for_many(x.client.at)) {
-        o.charged_to = x.client.at;
+        o.charged_to = net::place_of_client(x.client.at);
     }
     o.asked = asked.facts.asked;
     o.key = asked.key;

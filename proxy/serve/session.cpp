@@ -29,11 +29,11 @@ constexpr unsigned most_in_a_row = 4;
 }  // namespace
 
 connection_slot::connection_slot(thread::worker& w, const net::address_bytes& client)
-    : client_{client} {
+    : client_{net::place_of_client(client)} {
     const auto& limits = w.current->options.limits;
     const auto most = w.speaks_for_many(client) ? limits.client_connections
                                                 : limits.connections_per_client;
-    if (w.common.clients.enter(client, most, limits.client_connections)) {
+    if (w.common.clients.enter(client_, most, limits.client_connections)) {
         of_ = &w.common.clients;
     }
 }

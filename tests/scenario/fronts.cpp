@@ -47,6 +47,25 @@ TEST_SUITE("scenario/fronts") {
         CHECK(own.ask(w.request("/a")).status == 403);
     }
 
+    TEST_CASE("an IPv6 client has its network's share, by whichever address of it it comes") {
+        auto settings = fronted();
+        settings["access"]["clients"] = json::array({"2001:db8::/32"});
+        settings["limits"] = {{"connections_per_client", 2}};
+        world w{settings};
+        w.origin.on("/a", ok("Cache-Control: max-age=60\r\n", "hello"));
+        const auto from = [&](char network, char host) {
+            std::string at("\x20\x01\x0d\xb8", 4);
+            at.append(3, '\0').append(1, network).append(7, '\0').append(1, host);
+            const std::string ports("\x10\xe1\x0c\x38", 4);
+            return w.proxy.connect(proxy_header(0x21, 0x21, at + at + ports));
+        };
+        auto one = from(1, 1), two = from(1, 2);
+        CHECK(one.ask(w.request("/a")).status == 200);
+        CHECK(two.ask(w.request("/a")).status == 200);
+        CHECK(from(1, 3).ask(w.request("/a")).status == 503);
+        CHECK(from(2, 1).ask(w.request("/a")).status == 200);
+    }
+
     TEST_CASE("a header in pieces is waited for, and what follows at once is its request") {
         world w{fronted()};
         w.origin.on("/a", ok("", "hello"));
