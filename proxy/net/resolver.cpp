@@ -227,11 +227,12 @@ void resolver::state::hear(const question_ptr& asking, std::size_t family, dns_a
     asking->heard[family] = std::move(brought);
     --asking->open;
 
-    if (asking->open == 0 || (no_name && asking->addresses.empty())) {
+    if (asking->open == 0) {
         settle(*asking);
-    } else if (has_addresses) {
+    } else if (has_addresses || no_name) {
         // The other family gets a little longer: a server that loses AAAA questions must not hold
-        // up every connection for its whole timeout.
+        // up every connection for its whole timeout. One that says of a name that has no AAAA record that
+        // there is no such name (RFC 4074 4.2) says otherwise of the other family.
         asking->grace.expire_after(grace_for_second_family);
     }
     if (asking->open == 0) {

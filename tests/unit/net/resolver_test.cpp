@@ -97,6 +97,18 @@ TEST_CASE("a name has the addresses of both families") {
           list{"192.0.2.1", "192.0.2.2", "2001:db8::1"});
 }
 
+TEST_CASE("a name that one family is said not to exist by has the other's addresses") {
+    with_dns test;
+    constexpr int no_such_name = 3;
+    test.server.set("half.test", dns_type::a, {0, {"192.0.2.1"}});
+    test.server.set("half.test", dns_type::aaaa, {no_such_name});
+    test.server.set("other.test", dns_type::a, {no_such_name});
+    test.server.set("other.test", dns_type::aaaa, {0, {"2001:db8::1"}});
+    resolver names{test.timer, test.options};
+    CHECK(answer_texts(test.ask(names, "half.test")) == list{"192.0.2.1"});
+    CHECK(answer_texts(test.ask(names, "other.test")) == list{"2001:db8::1"});
+}
+
 TEST_CASE("an answer is kept for the least TTL in it, within bounds") {
     with_dns test;
     test.server.set("a.test", dns_type::a, {0, {"192.0.2.1"}, 100});
