@@ -15,7 +15,10 @@ namespace reprise::proxy::net {
 namespace {
 
 // A key of P-256 takes 32 bytes, one of RSA some 2 KiB, and a signature a few hundred for its time.
-constexpr std::size_t secure_heap_bytes = 256 << 10, secure_heap_least = 32;
+// OpenSSL 3 takes from here what connections hold as well, and has nothing else where it is full: 128 bytes for each TLS
+// 1.2 client without an AEAD cipher and for a handshake by P-521, 32 for one by TLS 1.3 (CRYPTO_secure_used(), 3.0). It is room for three
+// times as many as limits.client_connections lets in by default.
+constexpr std::size_t secure_heap_bytes = 4 << 20, secure_heap_least = 32;
 
 thread_local bool wipes = false;
 
