@@ -13,6 +13,7 @@ namespace {
 struct handshake_end {
     std::string why{};  ///< empty: it is done
     bool late = false;
+    bool is_ours = false;  ///< the failure: OpenSSL had no memory, or some such
 };
 
 awaitable<handshake_end> shake_hands(tls_session& tls,
@@ -32,7 +33,9 @@ awaitable<handshake_end> shake_hands(tls_session& tls,
             co_return handshake_end{};
         }
         if (step == handshake::failed) {
-            co_return handshake_end{tls.why()};
+            const bool is_ours = ERR_FATAL_ERROR(ERR_peek_last_error());
+            handshake_end end{tls.why(), false, is_ours};
+            co_return end;
         }
         const auto what = step == handshake::wants_to_read ? tcp_socket::wait_read
                                                            : tcp_socket::wait_write;
@@ -73,7 +76,7 @@ awaitable<attempt<byte_stream>> accept_tls(tcp_socket socket,
         std::move(ssl), socket.native_handle(), std::move(first));
     const auto end = co_await shake_hands(*tls, socket, timer, until);
     if (!end.why.empty()) {
-        co_return failure{failure_code::tls_failed, end.why};
+        co_return failure{end.is_ours ? failure_code::internal : failure_code::tls_failed, end.why};
     }
     co_return byte_stream{std::move(socket), std::move(tls)};
 }

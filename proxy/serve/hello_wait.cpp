@@ -188,8 +188,12 @@ awaitable<ended> hello_wait::open(net::tls_identity_ptr identity, bool new_leaf)
         std::move(*inner), std::move(identity), w.timer, until, std::move(hello));
     counted.reset();
     if (secured.has_error()) {
-        w.common.tunnels.note_refused(host, new_leaf);
         book.error = secured.error().detail;
+        if (secured.error().code != failure_code::tls_failed) {
+            book.reason = facts_of(secured.error().code).name;  // it was us who could not
+            co_return ended::gone;
+        }
+        w.common.tunnels.note_refused(host, new_leaf);
         book.reason = "certificate-refused";
         w.counts.tunnels_refused.add();
         if (steady_now() < until) {

@@ -32,7 +32,8 @@ std::optional<answer> identify(exchange_state& x) {
     if (!users) {
         return std::nullopt;
     }
-    if (x.client.inside) {
+    const bool is_peer = x.w.peers && x.w.peers->book->is_peer(x.client.ip());
+    if (x.client.inside && (x.client.inside->user || !is_peer)) {
         x.book.user = x.client.inside->user;
         if (x.book.user && users->knows(*x.book.user)) {
             return std::nullopt;
@@ -41,8 +42,7 @@ std::optional<answer> identify(exchange_state& x) {
         return refuse(failure_code::user_unknown,
                       "the users have changed since the tunnel was opened");
     }
-    if (x.asked.accelerator || (x.w.peers && x.w.peers->book->is_peer(x.client.ip())) ||
-        x.is_siblings_question()) {
+    if (x.asked.accelerator || is_peer || x.is_siblings_question()) {
         return std::nullopt;
     }
     if (!x.is_unseen() && !x.settings->options.access.plaintext_passwords) {
