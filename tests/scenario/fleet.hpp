@@ -21,8 +21,9 @@ namespace reprise::tests {
     auto settings = storing_settings();
     settings["digest"] = {{"publish_after", "1s"}};
     settings["access"]["purge_clients"] = {"127.0.0.1"};
-    // On a busy machine a sibling may be later than the origin: it is worth asking all the same.
-    settings["peering"] = {{"budget", "500ms"}, {"hit_worth", "1m"}};
+    // On a busy machine a sibling may be later than the origin, and late itself: it is worth asking all the
+    // same, and waiting for.
+    settings["peering"] = {{"budget", "4s"}, {"hit_worth", "1m"}};
     settings["timeouts"]["origin_connect"] = "2s";
     return settings;
 }

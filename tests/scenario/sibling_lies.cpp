@@ -113,7 +113,9 @@ TEST_SUITE("scenario/sibling_lies") {
     TEST_CASE("a sibling that sends the request back where it came from holds up nobody") {
         for (const bool tells : {true, false}) {
             CAPTURE(tells);
-            fleet f{2};
+            auto settings = node_settings();
+            settings["peering"]["budget"] = "500ms";  // each of its loops takes that
+            fleet f{2, settings};
             f.serve_everything();
             std::atomic<int> looped{0};
             // It asks whoever asks it, as a proxy that has us for a parent; and may keep from us
