@@ -42,8 +42,9 @@ object_table<limit_options> limits_table() {
                       &limit_options::connections_per_client,
                       small_count_between(1, 1'000'000, "connections"),
                       live,
-                      "From one client address. More serves many people behind one address, "
-                      "and one of them can take as much from the others."),
+                      "From one client address, or IPv6 network of 64 bits. More serves many "
+                      "people behind one "
+                      "address, and one of them can take as much from the others."),
                 value("body_rate",
                       &limit_options::body_rate,
                       size_between(0, 1 * gib, "bytes a second"),
@@ -149,8 +150,10 @@ object_table<origin_options> origins_table() {
                       &origin_options::connections_per_client,
                       small_count_between(1, 65535, "connections"),
                       live,
-                      "Of those, how many one client address may use at once; access.fronts and "
-                      "peers are no one client. More lets one client take more of an origin from "
+                      "Of those, how many one client address, or IPv6 network of 64 bits, may use "
+                      "at once; "
+                      "access.fronts and peers are no one client. More lets one client take more "
+                      "of an origin from "
                       "the others. Beyond it: 503."),
                 value("idle",
                       &origin_options::idle,

@@ -140,7 +140,15 @@ void session::name_forwarded() {
         }
     }
     name_client(path.client());
-    client_.refused = !net::is_in(access.clients, client_.at);
+}
+
+// A front's for each request, else when the connection begins and under settings that are new since.
+void session::judge_client() {
+    judged_by_ = w_.current->number;
+    if (client_.fronted) {
+        name_forwarded();
+    }
+    client_.refused = !net::is_in(w_.current->options.access.clients, client_.at);
     if (client_.refused) {
         w_.counts.client_refused.add();
     }
@@ -238,6 +246,7 @@ session::next session::take_place() {
     const auto& access = current->options.access;
     client_.fronted = net::is_in(access.trusted_fronts, connected_.at);
     client_.refused = !client_.fronted && !net::is_in(access.clients, connected_.at);
+    judged_by_ = current->number;
     if (!place_among_clients_) {
         place_among_clients_ = connection_slot{w_, client_.at};
     }
@@ -300,8 +309,8 @@ session::next session::take_requests() {
         case head_state::whole: break;
         }
         first_ = false;
-        if (client_.fronted) [[unlikely]] {
-            name_forwarded();
+        if (client_.fronted || judged_by_ != w_.current->number) [[unlikely]] {
+            judge_client();
         }
         if (client_.opened != steady_time{}) [[unlikely]] {
             note_asking(w_, client_);

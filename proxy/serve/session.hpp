@@ -81,6 +81,7 @@ private:
     void name_client(const net::forwarded_client& who);
     void name_connected();
     void name_forwarded();
+    void judge_client();
     [[nodiscard]] next take_bytes(error_code over);
     [[nodiscard]] next take_requests();
     [[nodiscard]] next after(ended how);
@@ -107,6 +108,7 @@ private:
         connected_;             // whom the connection is of: client_ is another behind a front
     exchange_space_ptr space_;  // null while nothing is asked
     std::unique_ptr<sequel> becomes_;  // behind its last request
+    std::uint64_t judged_by_ = 0;      // settings::number
     connection_slot place_among_clients_;
     net::read_wait for_bytes_;
     std::size_t resume_ = 0;

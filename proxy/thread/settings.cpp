@@ -4,6 +4,7 @@
 #include "proxy/base/log.hpp"
 #include "proxy/cache/admission/admission_gate.hpp"
 
+#include <atomic>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -117,7 +118,9 @@ settings_ptr make_settings(config::options options) {
 }
 
 settings_ptr make_settings(config::options options, other_files files) {
+    static std::atomic<std::uint64_t> made{0};
     auto next = std::make_shared<settings>();
+    next->number = ++made;
     next->identities = std::move(files.identities);
     next->trust = std::move(files.trust);
     next->leaves = std::move(files.leaves);

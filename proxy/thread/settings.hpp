@@ -16,6 +16,7 @@
 #include "proxy/net/tls_trust.hpp"
 #include "proxy/net/user_list.hpp"
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -31,6 +32,7 @@ struct url_freshness {
 };
 
 struct settings {
+    std::uint64_t number = 0;  ///< no other settings' since the start, but for a guard made anew
     config::options options;
     std::shared_ptr<const net::destination_guard> guard;
     http::head_limits request_limits;

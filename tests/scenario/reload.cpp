@@ -150,6 +150,21 @@ TEST_SUITE("scenario/reload") {
         CHECK(taken.body.find("would fail") == std::string::npos);
     }
 
+    TEST_CASE("clients that a reload takes away are served no more, on connections that are there "
+              "neither") {
+        auto settings = storing_settings();
+        world w{settings};
+        w.origin.on("/a", ok("Cache-Control: max-age=60\r\n", "hello"));
+        auto one = w.proxy.connect();
+        CHECK(one.ask(w.request("/a")).status == 200);
+        settings["access"]["clients"] = {"10.0.0.0/8"};
+        w.proxy.reload(settings);
+        CHECK(one.ask(w.request("/a")).status == 403);
+        settings["access"]["clients"] = {"127.0.0.1"};
+        w.proxy.reload(settings);
+        CHECK(w.proxy.connect().ask(w.request("/a")).status == 200);
+    }
+
     TEST_CASE("what a start went on without keeps no reload from the rest") {
         const temp_dir at;
         auto settings = operated_settings(at);
