@@ -72,6 +72,9 @@ struct fetched_head {
     http::vary_spec vary;
     std::string selecting;  ///< of the request that began the fetch
     http::storability verdict = http::storability::storable;
+    /// Whoever joins may be the sight that admits it: it is storable, and nothing keeps it out beside that (an
+    /// error that what is stored stands in for, a sibling that is proxy_only, an order that stores nothing).
+    bool may_be_kept = false;
     bool stored = false;  ///< it is being stored (Cache-Status)
     /// An unsafe method's own answer is being stored: what the URL had is invalidated already.
     bool replaces_stored = false;

@@ -110,6 +110,11 @@ http::storability keeping::judge_as(std::string_view method,
                                     unsigned status,
                                     const cache::fetched_head& head,
                                     const received& came) const {
+    // Whether a Range was met is judged by the request's own; of these two we have asked for the rest.
+    if (status == 416 &&
+        (order_.as<wanted::gap>() != nullptr || order_.as<wanted::rest>() != nullptr)) {
+        return http::storability::partial;
+    }
     auto rules = order_.storing();
     rules.never_cookies = rules.never_cookies || whom_ != word_of::origin;
     return http::judge_storable(method,
@@ -162,6 +167,7 @@ void keeping::judge(cache::fetched_head& head, const received& came, word_of who
         storable_ = false;
         head.detail = "error";
     }
+    head.may_be_kept = storable_;
     if (is_post && storable_) {
         // What was stored goes first (RFC 9111 4.4), and not once more when the client's exchange
         // has this head: that would keep this answer out.

@@ -167,7 +167,7 @@ bool fetched_reply::has_used_its_share() const {
 void fetched_reply::note_late_sight(const std::shared_ptr<cache::fetch>& source) const {
     auto& joined = *source;
     const auto head = joined.head();
-    if (!head || head->verdict != http::storability::storable || !x_.asked.facts.is_get) {
+    if (!head || !head->may_be_kept || !x_.asked.facts.is_get) {
         return;
     }
     const fetch::admission_question asked{

@@ -352,6 +352,24 @@ TEST_CASE("an origin that answers otherwise than with the gap is passed on whole
     }
 }
 
+TEST_CASE("what an origin says of a gap's range is no answer to whoever asks for the whole") {
+    world w;
+    ranged_object{}.put_on(w.origin, "/a");
+    REQUIRE(w.get("/a", range("0-4")).status == 206);
+    w.origin.on("/a", [](origin_request& request, origin_connection& to) {
+        to.send(request.has("If-Range")
+                    ? answer("416 Range Not Satisfiable",
+                             "Cache-Control: max-age=60\r\nContent-Range: bytes */3\r\n",
+                             "no")
+                    : ok("Cache-Control: no-store\r\n", "new"));
+    });
+    for (int i = 0; i < 2; ++i) {
+        const auto got = w.get("/a");
+        CHECK(got.status == 200);
+        CHECK(got.body == "new");
+    }
+}
+
 TEST_CASE("an object that changed while parts of it were held is had as it is now") {
     world w;
     for (const bool whole : {false, true}) {

@@ -237,6 +237,32 @@ TEST_SUITE("scenario/stale") {
         CHECK(w.origin.count("/a") == 4);
     }
 
+    TEST_CASE("nor is it by whoever joins that error while it comes") {
+        const temp_dir at;
+        auto settings = storing_settings();
+        settings["disk"] = {{"path", at.file("store")}, {"size", "16MiB"}};
+        world w{settings};
+        auto& goes_on = w.origin.make_gate();
+        answer_then(
+            w, aged(", stale-if-error=300", "old"), [&](origin_request&, origin_connection& to) {
+                to.send(raw_head("503 Service Unavailable",
+                                 "Cache-Control: max-age=600\r\nContent-Length: 6\r\n") +
+                        "bro");
+                goes_on.wait();
+                to.send("ken");
+            });
+        CHECK(w.get("/a").body == "old");
+        const auto reload = w.request("/a", "Cache-Control: max-age=0\r\n");
+        auto one = w.proxy.connect(reload);
+        auto first = one.read_head();
+        CHECK(first.status == 503);
+        auto two = w.proxy.connect(reload);
+        REQUIRE(eventually([&] { return figure(w.proxy.stats(), figure_name::joined) == 1; }));
+        goes_on.open();
+        CHECK(two.read().body == "broken");
+        CHECK(is_stale_hit(w.get("/a")));
+    }
+
     TEST_CASE("stale_on_error_status: an error status is stood in for without the origin's leave") {
         auto settings = storing_settings();
         for (const bool wanted : {true, false}) {
