@@ -92,7 +92,8 @@ answer decide(const request& asked,
         why.what = cache::ruling::unavailable;
         why.forward = http::forward_reason::stale;
     }
-    if (asked.facts.asked.only_if_cached && by.joins) {
+    // A precondition is the origin's to judge, and of what is under way nobody has judged this one.
+    if (asked.facts.asked.only_if_cached && by.joins && !asked.facts.has_origin_conditions) {
         return answers::under_way{};
     }
     if (asked.facts.asked.only_if_cached && by.asks_members &&

@@ -254,6 +254,7 @@ TEST_CASE("a sibling's only-if-cached has what is stored, and else joins what is
     };
     CHECK(is<answers::under_way>(by_sibling(only_if_cached, {})));
     CHECK(is<answers::under_way>(by_sibling(only_if_cached, whole())));  // stale by now
+    CHECK(is<answers::refused>(by_sibling(only_if_cached + "If-Match: \"1\"\r\n", {})));
     CHECK(is<answers::stored>(by_sibling(only_if_cached, whole(30s))));
     CHECK(is<answers::under_way>(by_sibling(only_if_cached + "Via: 1.1 me\r\n", {})));
     CHECK(is<answers::fetched>(by_sibling("", {})));
