@@ -16,6 +16,8 @@ namespace reprise::proxy::net {
 namespace {
 
 constexpr std::chrono::milliseconds attempt_delay{250};  // RFC 8305 5
+// Under way at once. A name may have five hundred addresses that are all silent: the longest silent gives way.
+constexpr std::size_t most_attempts = 8;
 
 std::string shown(const tcp::endpoint& target) {
     return endpoint_text(target.address(), target.port());
@@ -84,12 +86,14 @@ struct race {
         tcp_socket socket;
         tcp::endpoint target;
         error_code error;
+        bool is_given_up = false;
     };
 
     explicit race(deadlines& timer) : changed(timer) {}
 
     void start(deadlines& timer, const tcp::endpoint& target, const std::shared_ptr<race>& self);
     void came_back(std::size_t index, const error_code& error);
+    void give_up_oldest();
     void end();
 
     std::vector<std::unique_ptr<runner>> runners;
@@ -117,6 +121,9 @@ void race::start(deadlines& timer, const tcp::endpoint& target, const std::share
 
 void race::came_back(std::size_t index, const error_code& error) {
     auto& each = *runners[index];
+    if (each.is_given_up) {
+        return;
+    }
     each.error = error;
     --running;
     if (!error && !meets_itself(each.socket, each.target)) {
@@ -137,6 +144,21 @@ void race::came_back(std::size_t index, const error_code& error) {
     changed.notify();
 }
 
+// Its handler comes, and is not heard: nobody is to go on to the next at once for it.
+void race::give_up_oldest() {
+    const auto is_open = [](const auto& one) { return one->socket.is_open(); };
+    const auto oldest = std::find_if(runners.begin(), runners.end(), is_open);
+    if (oldest != runners.end()) {
+        (*oldest)->is_given_up = true;
+        --running;
+        if (!worst) {
+            worst = too_late((*oldest)->target);
+        }
+        error_code ignored;
+        (*oldest)->socket.close(ignored);
+    }
+}
+
 void race::end() {
     for (auto& each : runners) {
         error_code ignored;
@@ -152,6 +174,9 @@ awaitable<attempt<tcp_socket>> run_race(deadlines& timer,
     bool late = false;
     while (!shared->winner && !late && (next < targets.size() || shared->running > 0)) {
         auto wait_until = until;
+        if (next < targets.size() && shared->running >= most_attempts) {
+            shared->give_up_oldest();
+        }
         auto running = shared->running;
         if (next < targets.size()) {
             shared->start(timer, targets[next++], shared);

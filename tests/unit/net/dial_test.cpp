@@ -2,6 +2,10 @@
 #include "tests/unit/net/addresses.hpp"
 #include "tests/unit/net/loop.hpp"
 
+#include <algorithm>
+#include <deque>
+#include <filesystem>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <sys/socket.h>
@@ -167,6 +171,43 @@ TEST_CASE("an address that is silent is raced by the next") {
     const auto socket = bench.to("slow.test", port.silent->port());
     REQUIRE(socket.has_value());
     CHECK(socket->remote_endpoint().address() == ip("127.0.0.1"));
+}
+
+TEST_CASE(
+    "of a name with many silent addresses a few are tried at a time, and the last is reached") {
+    dial_bench bench;
+    const half_silent_port port{bench.io};
+    REQUIRE(port.silent.has_value());
+    std::deque<silent_port> silent;
+    std::vector<std::string> addresses;
+    for (int last = 20; silent.size() < 14 && last < 60; ++last) {
+        const auto at = "127.0.0." + std::to_string(last);
+        try {
+            silent.emplace_back(bench.io, ip(at.c_str()), port.silent->port());
+            addresses.push_back(at);
+        } catch (const boost::system::system_error&) {  // somebody has it there
+        }
+    }
+    REQUIRE(addresses.size() == 14);
+    addresses.emplace_back("127.0.0.1");
+    bench.server.set("slow.test", dns_type::a, {0, addresses});
+    bench.server.set("slow.test", dns_type::aaaa, {});
+    const auto descriptors = [] {
+        return std::distance(std::filesystem::directory_iterator{"/proc/self/fd"}, {});
+    };
+    const auto before = descriptors();
+    std::ptrdiff_t most = 0;
+    deadline look{bench.timer, [&] {
+                      most = std::max(most, descriptors() - before);
+                      look.expire_after(50ms);
+                  }};
+    look.expire_after(50ms);
+    const auto socket = bench.to("slow.test", port.silent->port(), false, steady_now() + 60s);
+    look.clear();
+    REQUIRE(socket.has_value());
+    CHECK(socket->remote_endpoint().address() == ip("127.0.0.1"));
+    CHECK(most >= 4);
+    CHECK(most <= 8 + 4);  // and what asks the name server
 }
 
 TEST_CASE("silence until the deadline is a timeout") {
