@@ -234,6 +234,11 @@ void store::promote(const filter::key_hash& key,
                                   disk_->chooses() != disk::tier::choice::takes_all;
     if (uses > 1 && response->has_content() && fits_memory(*response) && !each_has_its_own) {
         (void)memory_.put_over(key, url, nullptr, response, asked);  // over nothing that is newer
+        // Asked behind the put, and drop() looks into memory behind its note: one of the two sees the
+        // other.
+        if (disk_ && disk_->was_dropped(*response)) {
+            (void)memory_.drop(key, url, response);
+        }
     }
 }
 
@@ -253,6 +258,7 @@ bool store::freshen(const filter::key_hash& key,
             (void)memory_.invalidate(key, url);
             disk_->invalidate(key);
         }
+        (void)drop_copy(key, url, current);
         updated->disk_record = 0;
     }
     if (memory_.freshen(key, url, current, updated, asked)) {
@@ -261,9 +267,28 @@ bool store::freshen(const filter::key_hash& key,
     if (on_disk && updated->has_content() && fits_memory(*updated)) {
         // The disk shows the new head when it is written: until then nobody else is to ask the
         // origin.
-        (void)memory_.put(key, url, std::move(updated), asked);
+        (void)memory_.put(key, url, updated, asked);
+        if (disk_->was_dropped(*current)) {  // as in promote()
+            (void)memory_.drop(key, url, updated);
+            return false;
+        }
     }
     return on_disk;
+}
+
+// Another copy of the same record, promoted meanwhile: what was read of a record twice are two responses.
+// One with the head of a later exchange stays.
+bool store::drop_copy(const filter::key_hash& key,
+                      std::string_view url,
+                      const stored_ptr& outdated) {
+    const auto record = outdated->disk_record.load(std::memory_order_relaxed);
+    if (record == 0) {
+        return false;
+    }
+    const auto copy = memory_.variant_of(key, url, *outdated);
+    return copy && copy != outdated &&
+           copy->disk_record.load(std::memory_order_relaxed) == record &&
+           !is_outdated_by(*outdated, *copy) && memory_.drop(key, url, copy);
 }
 
 bool store::drop(const filter::key_hash& key, std::string_view url, const stored_ptr& outdated) {
@@ -278,7 +303,7 @@ bool store::drop(const filter::key_hash& key, std::string_view url, const stored
             disk_->invalidate(key);
         }
     }
-    return memory_.drop(key, url, outdated) ||
+    return memory_.drop(key, url, outdated) || drop_copy(key, url, outdated) ||
            outdated->disk_record.load(std::memory_order_relaxed) != 0;
 }
 

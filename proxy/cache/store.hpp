@@ -164,7 +164,7 @@ public:
                         std::string_view url,
                         const stored_response& response);
 
-    /// `response` was served from disk, `uses` times before.
+    /// `response` was served from disk, `uses` times before. Nothing where it was dropped since.
     void promote(const filter::key_hash& key,
                  std::string_view url,
                  const stored_ptr& response,
@@ -176,6 +176,8 @@ public:
                  const stored_ptr& current,
                  stored_ptr updated,
                  invalidation_mark asked);
+    /// Drops this response, and what either tier has of the same record: nothing of it is promoted or
+    /// freshened from then on.
     bool drop(const filter::key_hash& key, std::string_view url, const stored_ptr& outdated);
     /// How many responses went, those on disk counted as one.
     std::size_t invalidate(const filter::key_hash& key, std::string_view url, wall_time now);
@@ -203,6 +205,7 @@ private:
                          std::string_view url,
                          const stored_ptr& newer,
                          const stored_ptr& before);
+    bool drop_copy(const filter::key_hash& key, std::string_view url, const stored_ptr& outdated);
     [[nodiscard]] bool belongs_on_disk(std::string_view url) const {
         return disk_ && (!belongs_ || belongs_(url));
     }

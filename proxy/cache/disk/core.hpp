@@ -8,6 +8,7 @@
 //
 // Threads   any, each member behind its own short lock or atomic.
 
+#include "proxy/cache/disk/dropped_records.hpp"
 #include "proxy/cache/disk/files.hpp"
 #include "proxy/cache/disk/format.hpp"
 #include "proxy/cache/disk/index.hpp"
@@ -166,6 +167,7 @@ struct core {
     soft_expiries expiries;
     gone_while_loading gone;
     under_way on_their_way;  ///< by object keys
+    dropped_records dropped;
     reader_pool pool;
     tally counts;
     space room;                 ///< what any thread may call, its header says

@@ -251,6 +251,10 @@ bool disk_lookup::state::take_directory(http::field_list request, lookup_result&
 
 void disk_lookup::state::answer(lookup_result& out) {
     out.what = lookup::absent;
+    if (store->dropped.has(object->header().id)) {
+        store->counts.misses.fetch_add(1, relaxed);
+        return;  // the writer takes it out
+    }
     const auto& entry = object->entry();
     auto& head = newer ? newer_view : view;
     head.freshness.response_time = store->came_at(head.header, head.freshness.response_time);

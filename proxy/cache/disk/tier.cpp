@@ -404,8 +404,8 @@ bool tier::freshen(const filter::key_hash& key,
                    const stored_response& updated,
                    const invalidation_mark& asked) {
     const auto subject = current.disk_record.load(relaxed);
-    if (subject == 0 || updated.parts() || !(updated.vary() == current.vary()) ||
-        updated.selecting() != current.selecting()) {
+    if (subject == 0 || was_dropped(current) || updated.parts() ||
+        !(updated.vary() == current.vary()) || updated.selecting() != current.selecting()) {
         return false;
     }
     // By the tags of both: a 304 may take away the one that was purged meanwhile.
@@ -460,7 +460,16 @@ bool tier::drop(const filter::key_hash& key, const stored_response& outdated) {
                                    ? 0
                                    : variant_discriminator(
                                          key, outdated.vary().names, outdated.selecting());
-    return writer_->note(drop_note{key, discriminator, id});
+    core_->dropped.note(id);  // first: nobody finds it while the note waits
+    if (!writer_->note(drop_note{key, discriminator, id})) {
+        core_->dropped.gone(id);  // with its URL, as the caller sees to
+        return false;
+    }
+    return true;
+}
+
+bool tier::was_dropped(const stored_response& one) const {
+    return core_->dropped.has(one.disk_record.load(relaxed));
 }
 
 void tier::on_outdated(outdated_call told) {

@@ -242,7 +242,10 @@ public:
     void on_outdated(outdated_call told);
     /// Drops exactly this response, if it is here. False: too many wait for that, and nothing was
     /// done: the whole URL is to be invalidated.
+    /// From this call on no look-up finds it.
     [[nodiscard]] bool drop(const filter::key_hash& key, const stored_response& outdated);
+    /// Whether that was said of the record that `one` is or was read from. Of the last thousands.
+    [[nodiscard]] bool was_dropped(const stored_response& one) const;
 
     /// A soft purge of a URL: its variants are stale from `now` on, and so it is told.
     void expire(const filter::key_hash& key, wall_time now, std::function<void()> kept = {});

@@ -84,6 +84,7 @@ void writer::keep_noted() {
         if (auto fact = drop(dropped)) {
             add(std::move(*fact));
         }
+        core_->dropped.gone(dropped.id);
     }
     if (batch.bans()) {
         for (auto& ban : core_->purges.made_since(journal_epoch_)) {

@@ -2,13 +2,16 @@
 
 #include "proxy/cache/partial_response.hpp"
 #include "proxy/cache/store.hpp"
+#include "tests/unit/cache/disk/hanging_disk.hpp"
 #include "tests/unit/cache/disk/memory_files.hpp"
 #include "tests/unit/cache/disk/stores.hpp"
 
 #include <doctest/doctest.h>
 
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 namespace reprise::proxy::cache::test::of_store {
 namespace {
@@ -170,6 +173,72 @@ TEST_SUITE("cache/store") {
         CHECK_FALSE(store.on_disk(url));
         store.open();
         CHECK_FALSE(store.on_disk(url));
+    }
+
+    TEST_CASE("what was dropped comes back through no memory, before the writer knows and after") {
+        for (const bool writer_hangs : {true, false}) {
+            CAPTURE(writer_hangs);
+            both store{disk_write::admission};
+            const auto url = url_of(1), other = url_of(2);
+            store.put(url, version(url, 100, 1, 0ms, 10ms));
+            store.push_out(url);
+            const auto found = store.on_disk(url), seen = store.on_disk(url);
+            REQUIRE(found);
+            REQUIRE(seen);
+            auto next = drafted{seen->draft()};
+            next->asked_at = version(url, 1, 1, 40ms, 40ms)->asked_at;
+            next->freshness.response_time = next->asked_at + 5ms;
+            next->freshness.lifetime = 2h;
+            const auto mark = store->mark(key_of(url));
+            {
+                std::optional<disk::test::hanging_disk> hanging;
+                if (writer_hangs) {
+                    hanging.emplace(*store.files, std::vector{disk::test::operation::write});
+                    store.put(other, object(other, 100));
+                    REQUIRE(eventually([&] { return hanging->is_met(); }));
+                }
+                (void)store->drop(key_of(url), url, found);
+                if (!writer_hangs) {
+                    store.settle();
+                }
+                CHECK_FALSE(store.on_disk(url));
+                store->promote(key_of(url), url, seen, 2, mark);
+                CHECK_FALSE(store.in_memory(url));
+                CHECK_FALSE(store->freshen(key_of(url), url, seen, next, mark));
+                CHECK_FALSE(store.in_memory(url));
+                CHECK_FALSE(store.on_disk(url));
+            }
+            store.settle();
+            CHECK_FALSE(store.on_disk(url));
+            store.put(url, version(url, 100, 2, 60ms, 70ms));
+            CHECK(is_version(store.in_memory(url), url, 2));
+            store.settle();
+            CHECK(is_version(store.on_disk(url), url, 2));
+        }
+    }
+
+    TEST_CASE("with what was found on disk its copy in memory is dropped, a freshened one is not") {
+        for (const bool is_freshened : {false, true}) {
+            CAPTURE(is_freshened);
+            both store{disk_write::admission};
+            const auto url = url_of(1);
+            store.put(url, version(url, 100, 1, 0ms, 10ms));
+            store.push_out(url);
+            const auto found = store.on_disk(url), promoted = store.on_disk(url);
+            const auto mark = store->mark(key_of(url));
+            store->promote(key_of(url), url, promoted, 2, mark);
+            REQUIRE(store.in_memory(url) == promoted);
+            if (is_freshened) {
+                auto next = drafted{promoted->draft()};
+                next->asked_at = version(url, 1, 1, 40ms, 40ms)->asked_at;
+                next->freshness.response_time = next->asked_at + 5ms;
+                next->freshness.lifetime = 2h;
+                REQUIRE(store->freshen(key_of(url), url, promoted, next, mark));
+            }
+            CHECK(store->drop(key_of(url), url, found));
+            CHECK((store.in_memory(url) != nullptr) == is_freshened);
+            CHECK_FALSE(store.on_disk(url));
+        }
     }
 
     TEST_CASE(
