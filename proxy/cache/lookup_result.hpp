@@ -1,6 +1,7 @@
 #pragma once
 // What a look-up in either tier brings.
 
+#include "proxy/cache/memory/invalidations.hpp"
 #include "proxy/cache/stored_response.hpp"
 
 #include <cstdint>
@@ -18,6 +19,8 @@ struct lookup_result {
     stored_ptr response;
     /// It was on probation, and this look-up admitted it: it is to be written to disk now.
     bool just_admitted = false;
+    /// Of what was just admitted: when nothing had ended it yet, as evicted_response has it.
+    invalidation_mark asked{};
 };
 
 }  // namespace reprise::proxy::cache

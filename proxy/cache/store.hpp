@@ -124,7 +124,8 @@ public:
              invalidation_mark asked,
              standing as = standing::admitted,
              unsigned uses_to_admit = 1);
-    /// What was found on probation has just been admitted (lookup_result::just_admitted).
+    /// What was found on probation has just been admitted (lookup_result::just_admitted). `asked` is
+    /// the look-up's: what was purged since then stays out.
     void admitted(const filter::key_hash& key,
                   std::string_view url,
                   const stored_ptr& response,

@@ -16,7 +16,7 @@ void note_admitted(exchange_state& x) {
         x.settings->options.admission, x.listener().admission, asked.url);
     const auto ruling = fetch::rule_on(x.w, {asked.key, asked.url, by});
     note_admission(x.w.counts, ruling.policy, ruling.rule, true);
-    common.store.admitted(asked.key, asked.url, x.stored.response, common.store.mark(asked.key));
+    common.store.admitted(asked.key, asked.url, x.stored.response, x.stored.asked);
 }
 
 // Judges what is stored; where that answers, it is noted as found.

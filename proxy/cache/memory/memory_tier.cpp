@@ -172,15 +172,17 @@ lookup_result memory_tier::find(const filter::key_hash& key,
     }
     one->note_found();
     one->last_used = tick_.load(relaxed);
-    const bool admitted = home->held.use(*one);
-    if (admitted) {
+    lookup_result result{lookup::present, one->held_response(), home->held.use(*one)};
+    if (result.just_admitted) {
+        // Under the lock, as in evict_one: a purge from now on is seen by whoever gives it to the disk.
+        result.asked = {invalidated_keys_.count(key), one->checked()};
         --home->waiting;
         promoted_.fetch_add(1, relaxed);
         const auto parts = one->response().parts();
         promoted_bytes_.fetch_add(parts ? parts->bytes() : one->response().size(), relaxed);
         home.note_overhead();
     }
-    return {lookup::present, one->held_response(), admitted};
+    return result;
 }
 
 std::vector<stored_ptr> memory_tier::variants(const filter::key_hash& key,

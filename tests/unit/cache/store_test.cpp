@@ -129,6 +129,36 @@ TEST_SUITE("cache/store") {
         }
     }
 
+    TEST_CASE(
+        "what is purged when a look-up has just admitted it does not go to disk as if it was not") {
+        enum class purge { hard, soft, hard_prefix, soft_prefix, none };
+        for (const auto how :
+             {purge::hard, purge::soft, purge::hard_prefix, purge::soft_prefix, purge::none}) {
+            CAPTURE(static_cast<int>(how));
+            both store{disk_write::admission};
+            const auto url = url_of(1);
+            const auto key = key_of(url);
+            CHECK(store->put(key, url, object(url, 100), store->mark(key), standing::probation));
+            const auto found = store->find(key, url, {});
+            REQUIRE(found.just_admitted);
+            const auto ban = [&](purge_mode mode) {
+                store->purges().ban_prefix("http://a.example/", "", mode, wall_now());
+            };
+            switch (how) {
+            case purge::hard: (void)store->invalidate(key, url, wall_now()); break;
+            case purge::soft: (void)store->expire(key, url, wall_now()); break;
+            case purge::hard_prefix: ban(purge_mode::hard); break;
+            case purge::soft_prefix: ban(purge_mode::soft); break;
+            case purge::none: break;
+            }
+            store->admitted(key, url, found.response, found.asked);
+            store.settle();
+            CHECK(is_fresh(store.on_disk(url)) == (how == purge::none));
+            store.open();
+            CHECK(is_fresh(store.on_disk(url)) == (how == purge::none));
+        }
+    }
+
     TEST_CASE("a soft purge is counted before the disk gives it a place in its log") {
         // Else what was asked for before could be written behind that place, and be fresh.
         struct watcher final : contents_listener {
