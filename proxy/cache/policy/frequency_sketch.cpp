@@ -74,7 +74,9 @@ void frequency_sketch::catch_up(std::uint64_t block_number) noexcept {
     } while (!phases.compare_exchange_weak(before, before ^ bit, relaxed));
     for (unsigned w = 0; w < words_a_block; ++w) {
         auto& word = counters_[block_number].words[w];
-        word.store(halved(word.load(relaxed)), relaxed);
+        auto whole = word.load(relaxed);
+        while (!word.compare_exchange_weak(whole, halved(whole), relaxed)) {
+        }
         doorkeeper_[block_number].words[w].store(0, relaxed);
     }
 }
@@ -89,8 +91,10 @@ void frequency_sketch::note(const filter::key_hash& key) noexcept {
     const auto home = key.low & (blocks_ - 1);
     auto before = sights_.load(relaxed);
     auto sight = before + 1;
+    // Whoever loses a race of these exchanges has lost his sight. A plain store would do more: one that
+    // comes late would take back what others have counted since, an aging too.
     if (sight < sights_a_key * keys()) {
-        sights_.store(sight, relaxed);
+        (void)sights_.compare_exchange_strong(before, sight, relaxed);
     } else {
         sight = 1;
         if (sights_.compare_exchange_strong(before, sight, relaxed)) {
@@ -108,28 +112,35 @@ void frequency_sketch::note(const filter::key_hash& key) noexcept {
     const auto bit_2 = std::uint64_t{1} << (second % 64);
     auto& word_1 = door.words[first / 64];
     auto& word_2 = door.words[second / 64];
-    if ((word_1.load(relaxed) & bit_1) == 0 || (word_2.load(relaxed) & bit_2) == 0) {
-        word_1.store(word_1.load(relaxed) | bit_1, relaxed);
-        word_2.store(word_2.load(relaxed) | bit_2, relaxed);
+    const bool has_1 = (word_1.load(relaxed) & bit_1) != 0;
+    const bool has_2 = (word_2.load(relaxed) & bit_2) != 0;
+    if (!has_1) {
+        word_1.fetch_or(bit_1, relaxed);
+    }
+    if (!has_2) {
+        word_2.fetch_or(bit_2, relaxed);
+    }
+    if (!has_1 || !has_2) {
         return;
     }
 
     auto& counters = counters_[home];
-    std::array<std::uint64_t, rows> counts{};
+    std::array<std::uint64_t, rows> seen{};  // whole words, of which a count is a part
     auto least = counter_mask;
     for (unsigned row = 0; row < rows; ++row) {
         const auto [word, shift] = place_in_row(key.high, row);
-        counts[row] = counters.words[word].load(relaxed) >> shift & counter_mask;
-        least = std::min(least, counts[row]);
+        seen[row] = counters.words[word].load(relaxed);
+        least = std::min(least, seen[row] >> shift & counter_mask);
     }
     if (least == counter_mask) {
         return;
     }
     for (unsigned row = 0; row < rows; ++row) {
-        if (counts[row] == least) {
-            const auto [word, shift] = place_in_row(key.high, row);
-            auto& kept = counters.words[word];
-            kept.store(kept.load(relaxed) + (std::uint64_t{1} << shift), relaxed);
+        const auto [word, shift] = place_in_row(key.high, row);
+        if ((seen[row] >> shift & counter_mask) == least) {
+            // Only over what was below the largest count: else it would run over into its neighbour.
+            (void)counters.words[word].compare_exchange_strong(
+                seen[row], seen[row] + (std::uint64_t{1} << shift), relaxed);
         }
     }
 }

@@ -69,7 +69,7 @@ private:
     static constexpr std::uint64_t sights_a_key = 10;  // between two agings
     static constexpr std::uint64_t sights_a_block = sights_a_key * keys_a_block;
 
-    // Relaxed atomics cost nothing here (plain loads and stores), and let threads share a sketch.
+    // Loads are plain ones; what is written is exchanged, so that threads may share a sketch.
     struct alignas(64) block {
         std::atomic<std::uint64_t> words[words_a_block];
     };

@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <barrier>
+#include <cstddef>
+#include <cstdint>
 #include <map>
 #include <thread>
 #include <vector>
@@ -194,6 +197,54 @@ TEST_CASE("threads may note and ask at once") {
     threads.clear();
     CHECK(highest.load() <= frequency_sketch::most);
     CHECK(sketch.estimate(key_of(350)) > 0);
+}
+
+TEST_CASE(
+    "threads that note one key at once lose sights at most: no count runs over into another") {
+    // Each key is noted by all threads at once until its counters are full. So however they met, what
+    // is counted in the end is what one thread would have counted.
+    constexpr std::uint64_t rounds = 4'000;
+    constexpr unsigned thread_count = 4, notes = 40;
+    constexpr std::uint64_t room = 1u << 18;
+    static_assert(rounds * thread_count * notes < 10 * room);  // it does not age
+    frequency_sketch together{room}, alone{room};
+    // Blocks have but some of these keys, so that there are counters to run over into.
+    const auto key = [](std::uint64_t n) {
+        auto one = key_of(n);
+        one.low %= 512;
+        return one;
+    };
+    std::atomic<unsigned> fallen{0};
+    {
+        std::barrier all_at_once{std::ptrdiff_t{thread_count}};
+        std::vector<std::jthread> threads;
+        for (unsigned t = 0; t < thread_count; ++t) {
+            threads.emplace_back([&] {
+                for (std::uint64_t n = 0; n < rounds; ++n) {
+                    all_at_once.arrive_and_wait();
+                    unsigned before = 0;
+                    for (unsigned i = 0; i < notes; ++i) {
+                        together.note(key(n));
+                        const auto now = together.estimate(key(n));
+                        fallen += now < before ? 1 : 0;
+                        before = now;
+                    }
+                }
+            });
+        }
+    }
+    for (std::uint64_t n = 0; n < rounds; ++n) {
+        for (unsigned i = 0; i < frequency_sketch::most; ++i) {
+            alone.note(key(n));
+        }
+    }
+    CHECK(fallen == 0);
+    REQUIRE(together.agings() == 0);
+    unsigned wrong = 0;
+    for (std::uint64_t n = 0; n < 20 * rounds; ++n) {
+        wrong += together.estimate(key(n)) != alone.estimate(key(n)) ? 1 : 0;
+    }
+    CHECK(wrong == 0);
 }
 
 TEST_SUITE_END();
