@@ -16,6 +16,11 @@ bool folds_to(std::uint64_t larger, std::uint64_t smaller) noexcept {
     return larger == smaller || (smaller % 64 == 0 && larger % smaller == 0);
 }
 
+// What its owner says, and no more than there can be.
+std::uint64_t listed_in(const digest& one) {
+    return std::min(one.stamp().keys, one.shape().bits);
+}
+
 }  // namespace
 
 void union_estimate::fold_to(std::uint64_t bits) {
@@ -37,7 +42,7 @@ bool union_estimate::add(const digest& next) {
         seed_ = next.stamp().seed;
         size_ = {.bits = shape.bits, .probes = shape.probes};
         sum_.keys = estimate_keys(size_, count_on(words_)).keys;
-        sum_.listed = next.stamp().keys;
+        sum_.listed = listed_in(next);
         sum_.digests = 1;
         return true;
     }
@@ -61,8 +66,7 @@ bool union_estimate::add(const digest& next) {
     const auto whole = next.estimated_keys();
     const bool can_be_told = size_.bits - pair.b_on >= least_off;
     sum_.keys += can_be_told ? std::min(estimate_difference(pair).keys, whole) : whole;
-    // What its owner says, and no more than there can be.
-    sum_.listed += std::min(next.stamp().keys, next.shape().bits);
+    sum_.listed += listed_in(next);
     ++sum_.digests;
     return true;
 }

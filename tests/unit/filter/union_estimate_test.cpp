@@ -27,6 +27,18 @@ TEST_SUITE("filter/union_estimate") {
         CHECK(all.now().digests == 1);
     }
 
+    TEST_CASE("what a digest says of its keys counts up to its bits, be it the first or not") {
+        union_estimate all;
+        for (unsigned i = 1; i <= 2; ++i) {
+            const auto honest = digest_of_keys(doubled(0), 0, 1000);
+            auto boasting = honest.stamp();
+            boasting.keys = std::uint64_t{1} << 60;
+            const auto words = honest.words();
+            CHECK(all.add(digest{honest.shape(), {words.begin(), words.end()}, boasting}));
+            CHECK(all.now().listed == i * doubled(0).bits);
+        }
+    }
+
     TEST_CASE("what several hold counts once") {
         union_estimate all;
         CHECK(all.add(digest_of_keys(doubled(2), 0, 4000)));
