@@ -82,6 +82,11 @@ void resizable_admission::refresh(const filter::key_hash& key,
     note_generation(*in);
 }
 
+std::uint64_t resizable_admission::turns() const {
+    const std::lock_guard lock{guard_};
+    return owned_->generations_before + owned_->current->generations();
+}
+
 bool resizable_admission::changing() const {
     const std::lock_guard lock{guard_};
     return owned_->former != nullptr;

@@ -50,6 +50,9 @@ public:
         return generation_.load(std::memory_order_relaxed);
     }
 
+    /// How often the generations turned over, in all filters; to begin another filter is one such.
+    [[nodiscard]] std::uint64_t turns() const;
+
     /// True while the last change is not over: no other may begin.
     [[nodiscard]] bool changing() const;
     /// Begins to use a filter of these settings. @pre !changing(), settings.layers as before

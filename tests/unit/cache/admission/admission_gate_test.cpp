@@ -439,7 +439,7 @@ TEST_CASE("a filter that was made small grows under a flow that would turn it ev
         admission_gate gate{options, now};
         // Few come, and leave soon: it shrinks. Then 20,000 a second come, and stay a minute.
         auto at = now;
-        std::uint64_t next = 0;
+        std::uint64_t next = 0, turned = 0;
         const auto come = [&](std::uint64_t a_second) {
             for (int second = 0; second < 130; ++second) {
                 for (std::uint64_t i = 0; i < a_second; ++i) {
@@ -447,6 +447,9 @@ TEST_CASE("a filter that was made small grows under a flow that would turn it ev
                 }
                 at += std::chrono::seconds{1};
                 gate.housekeep(std::chrono::seconds{64}, at);
+                const auto turned_now = gate.figures(at).swaps;
+                CHECK(turned_now >= turned);  // through every change of size
+                turned = turned_now;
             }
         };
         come(100);

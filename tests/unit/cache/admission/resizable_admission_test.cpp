@@ -56,6 +56,26 @@ TEST_SUITE("cache/admission/resizable_admission") {
         CHECK(seen.peek(rare) == 0);
     }
 
+    TEST_CASE("how often the generations turned over never falls, and a change is one turn") {
+        resizable_admission seen{filter_for(100)};
+        std::uint64_t key = 0, turns = 0;
+        for (unsigned change = 0; change < 4; ++change) {
+            const auto before = seen.turns();
+            for (unsigned i = 0; i < 1'000; ++i) {
+                (void)seen.note(nth_key(1, key++), now);
+                CHECK(seen.turns() >= turns);
+                turns = seen.turns();
+            }
+            CHECK(turns > before + 2);
+            seen.tidy();
+            REQUIRE_FALSE(seen.changing());
+            CHECK(seen.turns() == turns);
+            seen.change_to({.objects = 200 + change}, now);
+            CHECK(seen.turns() == turns + 1);
+            turns = seen.turns();
+        }
+    }
+
     TEST_CASE("how often a key was seen is carried over whole") {
         resizable_admission seen{filter_for(1'000, 4)};
         const auto key = nth_key(1, 1);
