@@ -136,8 +136,8 @@ stored_ptr store_stripe::replace(entry& one, stored_ptr response) {
         try {
             held.enter(one, as, to_go);
         } catch (const std::bad_alloc&) {
-            held.enter(one, standing::probation);  // which needs no memory
-            ++waiting;
+            held.line_up(one);
+            waiting += as == standing::admitted ? 1 : 0;
         }
         if (one.to_go == 0 && one.was_found()) {
             (void)held.use(one);

@@ -47,6 +47,13 @@ void residents::enter(evictable& entry, standing as, unsigned uses_to_admit) {
     ++count_;
 }
 
+void residents::line_up(evictable& entry) noexcept {
+    entry.to_go = 1;
+    link(entry);
+    on_probation_ += entry.charge;
+    ++count_;
+}
+
 bool residents::use_on_probation(evictable& entry) noexcept {
     if (entry.in_line == 0) {
         policy_->used(entry);

@@ -60,6 +60,10 @@ public:
     /// a rule that stores at the n-th request, met at the m-th, gives n - m.
     void enter(evictable& entry, standing as, unsigned uses_to_admit = 1);
 
+    /// Enters on probation and takes no memory: in the line, whether there is one for others or not, so
+    /// that it is among the first to leave. For what enter() had no memory for.
+    void line_up(evictable& entry) noexcept;
+
     /// A hit. True: this use has just admitted an entry that was on probation. Without memory for
     /// the policy's own it stays on probation until its next use.
     bool use(evictable& entry) noexcept {
