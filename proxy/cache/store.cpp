@@ -24,8 +24,9 @@ bool are_one_answer(const stored_response& one, const stored_response& other) {
 
 store::store(const store_plan& memory) : memory_{memory}, outdated_to_{memory.told} {
     memory_.on_eviction([this](const evicted_response& gone) {
-        if (is_for_disk(gone) && disk_->put(gone.key, gone.url, gone.response, gone.asked) &&
-            !gone.was_admitted) {
+        gone.was_given_on = is_for_disk(gone) &&
+                            disk_->put(gone.key, gone.url, gone.response, gone.asked);
+        if (gone.was_given_on && !gone.was_admitted) {
             filled_.fetch_add(1, std::memory_order_relaxed);
             filled_bytes_.fetch_add(gone.response->size(), std::memory_order_relaxed);
         }
@@ -38,6 +39,10 @@ store::store(const store_plan& memory) : memory_{memory}, outdated_to_{memory.to
 void store::attach(std::unique_ptr<disk::tier> disk, disk_write when) {
     disk_ = std::move(disk);
     when_ = when;
+    if (when_ == disk_write::eviction) {
+        memory_.on_outrun(
+            [this](const evicted_response& gone) { drop_from_disk(gone.key, *gone.response); });
+    }
     // What was put into both and proves older on disk leaves memory too, which knew of nothing.
     disk_->on_outdated(
         [this](const filter::key_hash& key, std::string_view url, const stored_ptr& head) {
@@ -70,10 +75,15 @@ bool store::put(const filter::key_hash& key,
     }
     // Memory first: the disk's thread may find it older than what is there at once, and takes it out of
     // memory then (on_outdated), where it has to be by that time.
-    const bool in_memory = memory_.put(key, url, response, asked, as, uses_to_admit);
-    const bool to_disk = disk_ && when_ == disk_write::admission && as == standing::admitted &&
-                         !response->parts() && belongs_on_disk(url) &&
-                         disk_->put(key, url, response, asked);
+    const bool for_disk = disk_ && when_ == disk_write::admission && as == standing::admitted &&
+                          !response->parts() && belongs_on_disk(url);
+    memory_tier::handing on;
+    const bool in_memory = memory_.put(
+        key, url, response, asked, as, uses_to_admit, for_disk ? &on : nullptr);
+    const bool to_disk = on.is_begun() && disk_->put(key, url, response, asked);
+    if (on.end() && to_disk) {
+        drop_from_disk(key, *response);
+    }
     if (disk_ && in_memory && !to_disk) {
         outdate_on_disk(key, url, response, before);
     }
@@ -87,10 +97,16 @@ void store::outdate_on_disk(const filter::key_hash& key,
                             const stored_ptr& before) {
     note_outdated(key, url);
     const bool adds_to_it = newer->parts() && before && are_of_one_representation(*newer, *before);
-    if (before && !adds_to_it && !disk_->drop(key, *before)) {
-        disk_->invalidate(key);
+    if (before && !adds_to_it) {
+        drop_from_disk(key, *before);
     }
     disk_->outdate(key, url, newer);
+}
+
+void store::drop_from_disk(const filter::key_hash& key, const stored_response& outdated) {
+    if (!disk_->drop(key, outdated)) {
+        disk_->invalidate(key);
+    }
 }
 
 void store::note_outdated(const filter::key_hash& key, std::string_view url) const {
@@ -109,9 +125,7 @@ bool store::finish_on_disk(disk::object_writer& writing,
     }
     const auto now = memory_.variant_of(key, url, response);
     if (now && now != before && is_outdated_by(response, *now)) {
-        if (!disk_->drop(key, response)) {
-            disk_->invalidate(key);
-        }
+        drop_from_disk(key, response);
         return false;
     }
     if (now) {
@@ -126,7 +140,12 @@ void store::admitted(const filter::key_hash& key,
                      invalidation_mark asked) {
     if (disk_ && when_ == disk_write::admission && response->has_content() &&
         belongs_on_disk(url)) {
-        (void)disk_->put(key, url, response, asked);
+        memory_tier::handing on;
+        memory_.hand_on(key, url, response, on);
+        const bool to_disk = on.is_begun() && disk_->put(key, url, response, asked);
+        if (on.end() && to_disk) {
+            drop_from_disk(key, *response);
+        }
     }
 }
 
@@ -204,12 +223,18 @@ bool store::put_over(const filter::key_hash& key,
                      invalidation_mark asked,
                      standing as,
                      unsigned uses_to_admit) {
-    if (!memory_.put_over(key, url, expected, response, asked, as, uses_to_admit)) {
+    const bool for_disk = disk_ && when_ == disk_write::admission && as == standing::admitted &&
+                          !response->parts() && belongs_on_disk(url);
+    memory_tier::handing on;
+    if (!memory_.put_over(
+            key, url, expected, response, asked, as, uses_to_admit, for_disk ? &on : nullptr)) {
         return false;
     }
-    if (disk_ &&
-        (response->parts() || when_ != disk_write::admission || as == standing::probation ||
-         !belongs_on_disk(url) || !disk_->put(key, url, response, asked))) {
+    const bool to_disk = on.is_begun() && disk_->put(key, url, response, asked);
+    if (on.end() && to_disk) {
+        drop_from_disk(key, *response);
+    }
+    if (disk_ && !to_disk) {
         outdate_on_disk(key, url, response, expected);
     }
     return true;

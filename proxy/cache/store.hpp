@@ -201,6 +201,7 @@ public:
     [[nodiscard]] unadmitted_writes written_unadmitted() const noexcept;
 
 private:
+    void drop_from_disk(const filter::key_hash& key, const stored_response& outdated);
     void note_outdated(const filter::key_hash& key, std::string_view url) const;
     void outdate_on_disk(const filter::key_hash& key,
                          std::string_view url,

@@ -120,6 +120,7 @@ public:
     }
 
     store_stripe* operator->() noexcept { return &home_; }
+    store_stripe& operator*() noexcept { return home_; }
 
     /// store_stripe::settled with what belongs to this visit.
     store_stripe::resource settled(const filter::key_hash& key, std::string_view url) {
@@ -227,8 +228,9 @@ bool memory_tier::put(const filter::key_hash& key,
                       stored_ptr response,
                       invalidation_mark asked,
                       standing as,
-                      unsigned uses_to_admit) {
-    return put_if(key, url, nullptr, std::move(response), asked, as, uses_to_admit);
+                      unsigned uses_to_admit,
+                      handing* to) {
+    return put_if(key, url, nullptr, std::move(response), asked, as, uses_to_admit, to);
 }
 
 bool memory_tier::put_over(const filter::key_hash& key,
@@ -237,8 +239,9 @@ bool memory_tier::put_over(const filter::key_hash& key,
                            stored_ptr response,
                            invalidation_mark asked,
                            standing as,
-                           unsigned uses_to_admit) {
-    return put_if(key, url, &expected, std::move(response), asked, as, uses_to_admit);
+                           unsigned uses_to_admit,
+                           handing* to) {
+    return put_if(key, url, &expected, std::move(response), asked, as, uses_to_admit, to);
 }
 
 bool memory_tier::put_if(const filter::key_hash& key,
@@ -247,7 +250,8 @@ bool memory_tier::put_if(const filter::key_hash& key,
                          stored_ptr response,
                          invalidation_mark asked,
                          standing as,
-                         unsigned uses_to_admit) {
+                         unsigned uses_to_admit,
+                         handing* to) {
     const auto needed = response->footprint();
     {
         locked_stripe home{*this, key};
@@ -262,10 +266,15 @@ bool memory_tier::put_if(const filter::key_hash& key,
             refused_.fetch_add(1, relaxed);
             return false;
         }
-        if (older != nullptr && is_outdated_by(*response, older->response())) {
+        if ((older != nullptr && is_outdated_by(*response, older->response())) ||
+            home->is_behind_handed(key, *response)) {
             refused_.fetch_add(1, relaxed);
             return false;
         }
+        if (to != nullptr) {
+            begin(*to, *home, key, response.get());
+        }
+        home->outrun(key, *response);
         const auto done = home->put(key,
                                     url,
                                     std::move(response),
@@ -287,6 +296,40 @@ bool memory_tier::put_if(const filter::key_hash& key,
     return true;
 }
 
+// With the stripe's lock held.
+void memory_tier::begin(handing& to,
+                        store_stripe& home,
+                        const filter::key_hash& key,
+                        const stored_response* what) {
+    home.handed_on.push_back({key, what});
+    to.home_ = &home;
+    to.what_ = what;
+}
+
+bool memory_tier::handing::end() noexcept {
+    if (home_ == nullptr) {
+        return false;
+    }
+    auto& home = *std::exchange(home_, nullptr);
+    const std::lock_guard lock{home.guard};
+    const auto at = std::find_if(home.handed_on.begin(),
+                                 home.handed_on.end(),
+                                 [this](const auto& one) { return one.what == what_; });
+    const bool outrun = at->outrun;
+    home.handed_on.erase(at);
+    return outrun;
+}
+
+void memory_tier::hand_on(const filter::key_hash& key,
+                          std::string_view url,
+                          const stored_ptr& response,
+                          handing& to) {
+    locked_stripe home{*this, key};
+    if (store_stripe::place_of(home->resource_of(key, url), response) != nullptr) {
+        begin(to, *home, key, response.get());
+    }
+}
+
 bool memory_tier::freshen(const filter::key_hash& key,
                           std::string_view url,
                           const stored_ptr& current,
@@ -295,6 +338,7 @@ bool memory_tier::freshen(const filter::key_hash& key,
     const auto needed = updated->footprint();
     {
         locked_stripe home{*this, key};
+        home->outrun(current.get());
         auto* kept = store_stripe::place_of(home->resource_of(key, url), current);
         if (kept == nullptr) {
             return false;
@@ -323,6 +367,7 @@ bool memory_tier::drop(const filter::key_hash& key,
                        std::string_view url,
                        const stored_ptr& outdated) {
     locked_stripe home{*this, key};
+    home->outrun(outdated.get());
     auto* kept = store_stripe::place_of(home->resource_of(key, url), outdated);
     if (kept == nullptr) {
         return false;
@@ -413,16 +458,24 @@ std::uint64_t memory_tier::evict_one(std::span<const eviction_listener> told) {
     if (at == stripes_->count) {
         return 0;
     }
+    const bool hands_on = outrun_to_ && told.data() == evicted_to_.data();
     store_stripe::evicted out;
     invalidation_mark asked;
+    handing on;
     {
         locked_stripe home{*this, at};
+        if (hands_on) {
+            home->handed_on.reserve(home->handed_on.size() + 1);
+        }
         out = home->evict(probation_first, outlook(0));
         home.note_overhead();
         if (!out.one) {
             return 0;
         }
         asked = {invalidated_keys_.count(out.one->key), out.one->checked()};
+        if (hands_on) {
+            begin(on, *home, out.one->key, &out.one->response());
+        }
     }
     const auto& gone = *out.one;
     evicted_.fetch_add(1, relaxed);
@@ -430,13 +483,18 @@ std::uint64_t memory_tier::evict_one(std::span<const eviction_listener> told) {
     if (out.was_admitted) {
         note_eviction_age(gone.last_used);
     }
+    const auto left = gone.held_response();
+    const evicted_response how{.key = gone.key,
+                               .url = gone.url(),
+                               .response = left,
+                               .was_found = gone.was_found(),
+                               .was_admitted = out.was_admitted,
+                               .asked = asked};
     for (const auto& tell : told) {
-        tell({.key = gone.key,
-              .url = gone.url(),
-              .response = gone.held_response(),
-              .was_found = gone.was_found(),
-              .was_admitted = out.was_admitted,
-              .asked = asked});
+        tell(how);
+    }
+    if (on.end() && how.was_given_on) {
+        outrun_to_(how);
     }
     return gone.charge;
 }

@@ -83,10 +83,12 @@ struct evicted_response {
     bool was_admitted = false;  ///< false: it waited on probation, in vain
     /// When nothing had ended it yet: whoever keeps it elsewhere says so.
     invalidation_mark asked;
+    mutable bool was_given_on = false;  ///< whoever has given it to another tier says so
 };
 using eviction_listener = std::function<void(const evicted_response&)>;
 
 struct stripe_outlook;
+class store_stripe;
 
 class memory_tier {
 public:
@@ -109,17 +111,41 @@ public:
                                      std::string_view url,
                                      http::field_list request) const;
 
+    /// That a response is being given to another tier, which is done behind the stripe's lock.
+    /// Meanwhile memory may take what outdates it, and whoever put that saw nothing there to outdate:
+    /// so whoever gives it on asks at the end. A newcomer that it outdates is refused meanwhile.
+    class handing {
+    public:
+        handing() = default;
+        ~handing() { (void)end(); }
+        handing(const handing&) = delete;
+        handing& operator=(const handing&) = delete;
+
+        /// False: what was put was refused, and is not to be given on; or end() was called.
+        [[nodiscard]] bool is_begun() const noexcept { return home_ != nullptr; }
+        /// The other tier has it, or took it not. True: what outdates it came meanwhile, or it was
+        /// dropped: it is to go from there. A short lock, where it was begun.
+        [[nodiscard]] bool end() noexcept;
+
+    private:
+        friend class memory_tier;
+        store_stripe* home_ = nullptr;
+        const stored_response* what_ = nullptr;
+    };
+
     /// Stores a response under its key, in place of the variant with the same selecting values;
     /// evicts until it fits. False when it is larger than the whole capacity, or when the key was
     /// invalidated or purged after `asked`, the mark taken before the origin was asked (or may have
     /// been, in a storm of invalidations). On probation (residents::enter says what that is), it
-    /// replaces what was admitted as admitted.
+    /// replaces what was admitted as admitted. `to` is begun, before anybody else can see the
+    /// response, where it was stored or is too large; the caller keeps it until that ends.
     bool put(const filter::key_hash& key,
              std::string_view url,
              stored_ptr response,
              invalidation_mark asked,
              standing as = standing::admitted,
-             unsigned uses_to_admit = 1);
+             unsigned uses_to_admit = 1,
+             handing* to = nullptr);
 
     /// The same for a response asked for just now.
     bool put(const filter::key_hash& key, std::string_view url, stored_ptr response) {
@@ -159,7 +185,14 @@ public:
                   stored_ptr response,
                   invalidation_mark asked,
                   standing as = standing::admitted,
-                  unsigned uses_to_admit = 1);
+                  unsigned uses_to_admit = 1,
+                  handing* to = nullptr);
+
+    /// Begins `to` if exactly this response is still there.
+    void hand_on(const filter::key_hash& key,
+                 std::string_view url,
+                 const stored_ptr& response,
+                 handing& to);
 
     /// Drops exactly this response, if it is still there: what is known to be outdated. Unlike
     /// invalidate it says nothing of what is on its way.
@@ -212,6 +245,9 @@ public:
     /// `told` too hears of all that leaves for room, outside locks, on the thread whose put needed
     /// the room. Before any other thread is there.
     void on_eviction(eviction_listener told) { evicted_to_.push_back(std::move(told)); }
+    /// `told` hears, after those that on_eviction names, of what these have given to another tier and
+    /// was outdated or dropped meanwhile: it is to go from there. The same. One.
+    void on_outrun(eviction_listener told) { outrun_to_ = std::move(told); }
 
     /// The time, about once a second: what eviction_age is measured by.
     void tick(steady_time now) noexcept;
@@ -234,7 +270,12 @@ private:
                 stored_ptr response,
                 invalidation_mark asked,
                 standing as,
-                unsigned uses_to_admit);
+                unsigned uses_to_admit,
+                handing* to);
+    static void begin(handing& to,
+                      store_stripe& home,
+                      const filter::key_hash& key,
+                      const stored_response* what);
     [[nodiscard]] bool is_over() const noexcept;
     [[nodiscard]] std::uint64_t taken() const noexcept;
     [[nodiscard]] stripe_outlook outlook(std::uint64_t more) const noexcept;
@@ -251,6 +292,7 @@ private:
     purge_list purges_;
     invalidations invalidated_keys_;
     std::vector<eviction_listener> evicted_to_;
+    eviction_listener outrun_to_;
     // Mutable, as what the stripes hold is: a look-up drops what was purged, and admits.
     alignas(64) mutable std::atomic<std::uint64_t> used_{0}, objects_{0}, purged_{0},
         waiting_bytes_{0}, line_bytes_{0}, waiting_{0}, promoted_{0},

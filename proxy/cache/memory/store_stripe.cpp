@@ -1,5 +1,8 @@
 #include "proxy/cache/memory/store_stripe.hpp"
 
+#include "proxy/cache/partial_response.hpp"
+#include "proxy/cache/recency.hpp"
+
 #include <algorithm>
 #include <new>
 #include <utility>
@@ -10,6 +13,10 @@ namespace {
 
 std::uint64_t charge_of(const stored_response& response, std::string_view url) noexcept {
     return response.footprint() + store_entry::footprint(url) + entry_table::bytes_an_entry;
+}
+
+bool are_of_one_variant(const stored_response& one, const stored_response& other) noexcept {
+    return one.vary() == other.vary() && one.selecting() == other.selecting();
 }
 
 }  // namespace
@@ -76,8 +83,7 @@ store_stripe::entry* store_stripe::selected(resource from, http::field_list requ
 
 store_stripe::entry* store_stripe::variant_of(resource from, const stored_response& like) {
     for (auto& variant : from) {
-        const auto& kept = variant.response();
-        if (kept.vary() == like.vary() && kept.selecting() == like.selecting()) {
+        if (are_of_one_variant(variant.response(), like)) {
             return &variant;
         }
     }
@@ -209,6 +215,30 @@ store_stripe::placing store_stripe::put(const filter::key_hash& key,
     tell(key);
     done.fits = true;
     return done;
+}
+
+bool store_stripe::is_behind_handed(const filter::key_hash& key,
+                                    const stored_response& newcomer) const {
+    return std::any_of(handed_on.begin(), handed_on.end(), [&](const handed& one) {
+        return one.key == key && are_of_one_variant(*one.what, newcomer) &&
+               is_outdated_by(newcomer, *one.what);
+    });
+}
+
+void store_stripe::outrun(const filter::key_hash& key, const stored_response& newer) {
+    for (auto& one : handed_on) {
+        const bool is_met = one.key == key && one.what != &newer &&
+                            are_of_one_variant(*one.what, newer);
+        if (is_met && !(newer.parts() && are_of_one_representation(newer, *one.what))) {
+            one.outrun = true;
+        }
+    }
+}
+
+void store_stripe::outrun(const stored_response* one) noexcept {
+    for (auto& each : handed_on) {
+        each.outrun |= each.what == one;
+    }
 }
 
 store_stripe::evicted store_stripe::evict(bool probation_first, const stripe_outlook& at) {

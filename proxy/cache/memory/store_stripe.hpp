@@ -94,6 +94,20 @@ public:
                 std::uint32_t now,
                 released& gone);
 
+    /// A response that is being given to another tier (memory_tier::handing).
+    struct handed {
+        filter::key_hash key;
+        const stored_response* what;  ///< whoever gives it on keeps it
+        bool outrun = false;
+    };
+    /// What is handed on of the variant of `newcomer` is the more recent of the two.
+    [[nodiscard]] bool is_behind_handed(const filter::key_hash& key,
+                                        const stored_response& newcomer) const;
+    /// `newer` has taken the place of what is handed on of its variant, unless it is a part of that.
+    void outrun(const filter::key_hash& key, const stored_response& newer);
+    /// The same of this very response, which was dropped or freshened.
+    void outrun(const stored_response* one) noexcept;
+
     /// As the policy says it (eviction_policy::takes).
     [[nodiscard]] bool takes(const filter::key_hash& newcomer,
                              std::uint64_t bytes,
@@ -122,8 +136,9 @@ public:
     std::mutex guard;
     residents held;
     entry_table entries;
-    std::size_t waiting = 0;     ///< entries on probation
-    std::uint64_t overhead = 0;  ///< of `held`, as last accounted for
+    std::vector<handed> handed_on;  ///< few, and for some microseconds
+    std::size_t waiting = 0;        ///< entries on probation
+    std::uint64_t overhead = 0;     ///< of `held`, as last accounted for
 
 private:
     // Takes it out of its resource; its place in `held` is the caller's business.

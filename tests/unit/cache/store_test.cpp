@@ -433,6 +433,105 @@ TEST_SUITE("cache/store") {
         CHECK(is_version(store.on_disk(url), url, 2));
     }
 
+    // What comes between a response's leaving memory, or its coming in, and its being given to the disk:
+    // whether it belongs there is asked then, and whoever leaves is told of then.
+    TEST_CASE("what is outrun on its way from memory to the disk does not stay there") {
+        enum class meanwhile { newer, older, dropped };
+        for (const auto what : {meanwhile::newer, meanwhile::older, meanwhile::dropped}) {
+            CAPTURE(static_cast<int>(what));
+            both store{disk_write::eviction};
+            const auto url = url_of(1);
+            const auto key = key_of(url);
+            const stored_ptr leaving = version(url, 100, 2, 20ms, 30ms);
+            store.put(url, leaving);
+            REQUIRE(store.in_memory(url));
+            unsigned times = 0;
+            store->keep_on_disk([&](std::string_view asked) {
+                if (asked != url || ++times != 1) {
+                    return true;
+                }
+                const auto put = [&](const stored_ptr& one) {
+                    return store->put(key, url, one, store->mark(key));
+                };
+                switch (what) {
+                case meanwhile::newer: CHECK(put(version(url, 100, 3, 40ms, 50ms))); break;
+                case meanwhile::older: CHECK_FALSE(put(version(url, 100, 1, 0ms, 10ms))); break;
+                case meanwhile::dropped: (void)store->drop(key, url, leaving); break;
+                }
+                return true;
+            });
+            store.push_out(url);
+            REQUIRE(times != 0);
+            // The newer one was asked for by nobody, and is not written.
+            if (what == meanwhile::older) {
+                CHECK(is_version(store.on_disk(url), url, 2));
+            } else {
+                CHECK_FALSE(store.on_disk(url));
+            }
+            store.open();
+            CHECK((store.on_disk(url) != nullptr) == (what == meanwhile::older));
+        }
+    }
+
+    TEST_CASE("what memory refuses as older, or has given up by then, is not written either") {
+        for (const bool is_in_memory : {false, true}) {
+            CAPTURE(is_in_memory);
+            both store{disk_write::admission};
+            const auto url = url_of(1);
+            const auto key = key_of(url);
+            unsigned times = 0;
+            const auto outrun = [&] {
+                if (++times == 1) {
+                    CHECK(store->put(key,
+                                     url,
+                                     version(url, 100, 2, 20ms, 30ms),
+                                     store->mark(key),
+                                     standing::probation));
+                }
+            };
+            store->keep_on_disk([&](std::string_view asked) {
+                if (!is_in_memory && asked == url) {
+                    outrun();
+                }
+                return true;
+            });
+            store->on_eviction([&](const evicted_response&) {
+                if (is_in_memory) {
+                    outrun();
+                }
+            });
+            for (unsigned i = 0; is_in_memory && store->memory().room() > 4'000; ++i) {
+                const auto other = "http://other.example/" + std::to_string(i);
+                store.put(other, object(other, 1'000));
+            }
+            REQUIRE(times == 0);
+            (void)store->put(key, url, version(url, 10'000, 1, 0ms, 10ms), store->mark(key));
+            REQUIRE(times != 0);
+            CHECK(is_version(store.in_memory(url), url, 2));
+            store.settle();
+            CHECK_FALSE(store.on_disk(url));
+            store.open();
+            CHECK_FALSE(store.on_disk(url));
+        }
+    }
+
+    TEST_CASE("what is outrun as it is admitted out of probation is not written") {
+        both store{disk_write::admission};
+        const auto url = url_of(1);
+        const auto key = key_of(url);
+        const auto put = [&](const stored_ptr& one) {
+            CHECK(store->put(key, url, one, store->mark(key), standing::probation));
+        };
+        put(version(url, 100, 1, 0ms, 10ms));
+        const auto found = store->find(key, url, {});
+        REQUIRE(found.just_admitted);
+        put(version(url, 100, 2, 20ms, 30ms));
+        store->admitted(key, url, found.response, found.asked);
+        store.settle();
+        CHECK(is_version(store.in_memory(url), url, 2));
+        CHECK_FALSE(store.on_disk(url));
+    }
+
     TEST_CASE(
         "a large body that ends late takes the place of nothing newer, and of all that is older") {
         both store{disk_write::eviction};
