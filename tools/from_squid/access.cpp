@@ -1,34 +1,62 @@
 #include "tools/from_squid/access.hpp"
 
 #include <algorithm>
+#include <initializer_list>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 namespace reprise::from_squid {
 
 namespace {
 
+// Whether it is one of these, which are in lower case.
+bool is_any_of(const std::string& text, std::initializer_list<std::string_view> names) {
+    return std::find(names.begin(), names.end(), lower_case(text)) != names.end();
+}
+
 // What the conditions of one rule come to, which must all hold.
 struct conditions {
     network_set clients = everybody();
-    bool any_client_condition = false;
     std::optional<port_set> ports, not_ports;
     std::vector<std::string> hosts, not_hosts;
+    bool hosts_given = false, not_hosts_given = false;  // though a list of them is empty
     bool connect = false, not_connect = false;
-    bool purge = false;
+    bool purge = false, not_purge = false;
     bool users = false, not_users = false;
     bool manager = false, self = false;
     bool unspoken = false;         // of protocols that ours does not speak: matches nothing
     std::string other, not_other;  // a condition that ours can't say
-    bool not_hosts_given = false;
+    bool missed = false;           // a value of a list could not be read
+
+    // That no request fulfils: an empty list holds nothing, and a request has one method.
+    [[nodiscard]] bool never() const {
+        return (hosts_given && hosts.empty()) || (ports && ports->empty()) ||
+               (connect && not_connect) || (purge && (not_purge || connect));
+    }
+    [[nodiscard]] bool any_ports() const { return ports || not_ports; }
+    [[nodiscard]] port_set all_ports() const {
+        return difference(ports.value_or(every_port()), not_ports.value_or(port_set{}));
+    }
+    [[nodiscard]] bool of_addresses_alone() const {
+        return other.empty() && not_other.empty() && !hosts_given && !not_hosts_given &&
+               !any_ports() && !users && !not_users && !self;
+    }
 };
 
-// A deny that is for some clients only: whether that matters is known at the end.
+// What is for some clients only: whether that matters is known at the end.
 struct bound {
     network_set clients;
     std::optional<port_set> allowed_ports;
-    bool for_connect = false;
+    bool for_connect = false;  // the ports are those of CONNECT alone
     std::vector<std::string> hosts;
+    const statement* from = nullptr;
+};
+
+// An allow that ours can't say.
+struct skipped {
+    network_set clients;
+    std::string unsaid;  // the condition; empty: it is known, but not for some clients alone
     const statement* from = nullptr;
 };
 
@@ -49,6 +77,10 @@ public:
             const auto& action = rule->words[1].text;
             if (action != "allow" && action != "deny") {
                 say(fate::left_out, *rule, "neither allow nor deny");
+                continue;
+            }
+            if (rule->words.size() < 3) {
+                say(fate::left_out, *rule, "without a condition Squid takes no notice of it");
                 continue;
             }
             last_allows = action == "allow";
@@ -75,6 +107,18 @@ public:
 private:
     void say(fate what, const statement& rule, std::string why, std::string setting = "access") {
         told_.push_back({what, rule.where, text_of(rule), std::move(why), std::move(setting)});
+    }
+
+    // A list's value that could not be read: fewer are meant by it than before. Of a deny that is
+    // laxer; an allow of all others would be too, and becomes one that can't be said.
+    void miss(conditions& out, std::string why, bool negated, const statement& rule) {
+        out.missed = true;
+        const bool allows = rule.words[1].text == "allow";
+        if (allows && negated) {
+            out.not_other = std::move(why);
+        } else {
+            say(allows || negated ? fate::left_out : fate::laxer, rule, std::move(why));
+        }
     }
 
     conditions read(const statement& rule) {
@@ -105,20 +149,20 @@ private:
             std::vector<std::string> unread;
             auto networks = networks_of(one, unread);
             for (const auto& each : unread) {
-                // Fewer are meant than before: of an allow that is stricter, of a deny laxer.
-                const bool fewer_allowed = (rule.words[1].text == "allow") != negated;
-                say(fewer_allowed ? fate::left_out : fate::laxer,
-                    rule,
-                    name + " has " + each + ", which is no address or network");
+                miss(
+                    out, name + " has " + each + ", which is no address or network", negated, rule);
             }
             if (negated) {
                 networks = difference(everybody(), networks);
             }
             out.clients = intersection(out.clients, networks);
-            out.any_client_condition = out.any_client_condition || name != "all";
         } else if (one.type == "port") {
             auto& ports = negated ? out.not_ports : out.ports;
-            const auto mine = ports_of(one);
+            std::vector<std::string> unread;
+            const auto mine = ports_of(one, unread);
+            for (const auto& each : unread) {
+                miss(out, name + " has " + each + ", which is no port or range", negated, rule);
+            }
             if (!ports) {
                 ports = mine;
             } else if (negated) {
@@ -131,17 +175,19 @@ private:
         } else if (one.type == "dst" || one.type == "dstdomain") {
             std::vector<std::string> unread;
             auto hosts = destinations_of(one, unread);
-            if (!unread.empty() && (rule.words[1].text == "deny") != negated) {
-                say(fate::laxer,
-                    rule,
-                    name + " has " + unread.front() + ", which is no host or network");
+            if (!unread.empty()) {
+                miss(out,
+                     name + " has " + unread.front() + ", which is no " +
+                         (one.type == "dst" ? "address or network" : "host"),
+                     negated,
+                     rule);
             }
             auto& into = negated ? out.not_hosts : out.hosts;
-            if (!negated && !out.hosts.empty()) {
+            if (!negated && out.hosts_given) {
                 other = name + " beside other destinations";
             }
             into.insert(into.end(), hosts.begin(), hosts.end());
-            out.not_hosts_given = out.not_hosts_given || negated;
+            (negated ? out.not_hosts_given : out.hosts_given) = true;
         } else if (one.type == "proxy_auth" || one.type == "proxy_auth_regex") {
             const bool any = one.type == "proxy_auth" && one.values.size() == 1 &&
                              one.values.front() == "REQUIRED";
@@ -155,13 +201,26 @@ private:
         } else if (one.type == "to_self") {
             out.self = out.self || !negated;
         } else if (one.type == "proto") {
-            const auto spoken = [](const std::string& value) {
-                return value == "HTTP" || value == "http" || value == "HTTPS" || value == "https";
+            // NONE, among others, is what a CONNECT has.
+            const auto foreign = [](const std::string& value) {
+                return is_any_of(value,
+                                 {"cache_object",
+                                  "ftp",
+                                  "gopher",
+                                  "wais",
+                                  "whois",
+                                  "urn",
+                                  "icp",
+                                  "htcp",
+                                  "coap",
+                                  "coaps"});
             };
-            if (std::any_of(one.values.begin(), one.values.end(), spoken)) {
+            const auto of_manager = [](const std::string& value) {
+                return is_any_of(value, {"cache_object"});
+            };
+            if (!std::all_of(one.values.begin(), one.values.end(), foreign)) {
                 other = name + " (proto)";
-            } else if (std::find(one.values.begin(), one.values.end(), "cache_object") !=
-                       one.values.end()) {
+            } else if (std::any_of(one.values.begin(), one.values.end(), of_manager)) {
                 out.manager = out.manager || !negated;
             } else {
                 out.unspoken = out.unspoken || !negated;
@@ -175,15 +234,23 @@ private:
         const bool single = one.values.size() == 1;
         if (single && one.values.front() == "CONNECT") {
             (negated ? out.not_connect : out.connect) = true;
-        } else if (single && one.values.front() == "PURGE" && !negated) {
-            out.purge = true;
+        } else if (single && one.values.front() == "PURGE") {
+            (negated ? out.not_purge : out.purge) = true;
         } else {
             (negated ? out.not_other : out.other) = name + " (method)";
         }
     }
 
     void take(const statement& rule, bool allows) {
-        auto of = read(rule);
+        const auto of = read(rule);
+        if (of.never()) {
+            say(fate::left_out,
+                rule,
+                of.missed
+                    ? "nothing is left of it that could be read"
+                    : "is for nothing: a list of it is empty, or it wants two methods at once");
+            return;
+        }
         if (of.manager) {
             say(fate::changed,
                 rule,
@@ -206,13 +273,21 @@ private:
 
     void take_purge(const statement& rule, const conditions& of, bool allows) {
         if (!allows) {
-            return;  // nobody may, unless it is said
+            // Of those whom no rule has allowed it, these are not asked about any more.
+            if (!of.of_addresses_alone()) {
+                say(fate::approximated,
+                    rule,
+                    "PURGE is denied by address alone, whatever else the rule wants",
+                    "access.purge_clients");
+            }
+            undecided_of_purge_ = difference(undecided_of_purge_, of.clients);
+            return;
         }
-        if (!of.other.empty() || !of.not_other.empty() || !of.hosts.empty() || of.not_hosts_given) {
+        if (!of.of_addresses_alone()) {
             say(fate::left_out, rule, "PURGE is allowed by address alone");
             return;
         }
-        const auto more = intersection(of.clients, undecided_);
+        const auto more = intersection(of.clients, undecided_of_purge_);
         out_.purge_clients.insert(out_.purge_clients.end(), more.begin(), more.end());
         say(fate::changed, rule, "is access.purge_clients", "access.purge_clients");
     }
@@ -221,6 +296,8 @@ private:
         if (allow) {
             const auto more = intersection(clients, undecided_);
             allowed_.insert(allowed_.end(), more.begin(), more.end());
+        } else {
+            undecided_of_purge_ = difference(undecided_of_purge_, clients);
         }
         undecided_ = difference(undecided_, clients);
     }
@@ -232,13 +309,19 @@ private:
                 "write the addresses that may be reached into access.allow_destinations");
             return;
         }
-        const bool narrow = !of.other.empty() || !of.hosts.empty() || of.connect || of.not_users ||
-                            (of.users && !has_users_);
+        const bool narrow = !of.other.empty() || !of.not_other.empty() || of.hosts_given ||
+                            of.connect || of.not_users || (of.users && !has_users_);
         if (narrow) {
-            skipped_.emplace_back(&rule, intersection(of.clients, undecided_));
+            auto unsaid = of.other.empty() && !of.not_other.empty() ? '!' + of.not_other : of.other;
+            skipped_.push_back({intersection(of.clients, undecided_), std::move(unsaid), &rule});
             return;
         }
         const auto clients = intersection(of.clients, undecided_);
+        if (!intersection(of.clients, narrowed_).empty()) {
+            say(fate::approximated,
+                rule,
+                "whom a rule before it allows some ports or destinations has those alone");
+        }
         if (of.users) {
             out_.needs_users = true;
             say(fate::approximated,
@@ -246,20 +329,18 @@ private:
                 "whoever is served must show a name and password (access.users_file)",
                 "access.users_file");
         }
-        if (of.ports) {
-            bounds_.push_back({clients, of.ports, false, {}, &rule});
+        const auto before = bounds_.size();
+        if (of.any_ports()) {
+            bounds_.push_back({clients, of.all_ports(), false, {}, &rule});
         }
-        if (of.not_ports) {
-            bounds_.push_back(
-                {clients, difference(every_port(), *of.not_ports), of.not_connect, {}, &rule});
-        } else if (of.not_connect) {
+        if (of.not_connect) {
             bounds_.push_back({clients, port_set{}, true, {}, &rule});
         }
-        if (of.not_hosts_given) {
+        if (!of.not_hosts.empty()) {
             bounds_.push_back({clients, std::nullopt, false, of.not_hosts, &rule});
         }
-        if (!of.not_other.empty()) {
-            say(fate::laxer, rule, "there is no condition like !" + of.not_other);
+        if (bounds_.size() > before) {
+            narrowed_.insert(narrowed_.end(), clients.begin(), clients.end());
         }
         decide(of.clients, true);
     }
@@ -300,23 +381,19 @@ private:
             decide(of.clients, false);
             return;
         }
-        const bool of_ports = of.ports || of.not_ports;
-        if (!of.hosts.empty()) {
-            if (of_ports || of.connect || of.not_connect) {
+        if (of.not_purge) {
+            say(fate::approximated, rule, "is denied for PURGE as well");
+        }
+        if (of.hosts_given) {
+            if (of.any_ports() || of.connect || of.not_connect) {
                 say(fate::approximated, rule, "is denied whatever the port and method");
             }
             bounds_.push_back({clients, std::nullopt, false, of.hosts, &rule});
-        } else if (of_ports) {
-            auto allowed = every_port();
-            if (of.not_ports) {
-                allowed = *of.not_ports;
-                std::sort(allowed.begin(), allowed.end(), [](const auto& a, const auto& b) {
-                    return a.first < b.first;
-                });
+        } else if (of.any_ports()) {
+            if (of.not_connect) {
+                say(fate::approximated, rule, "is denied for CONNECT as well");
             }
-            if (of.ports) {
-                allowed = difference(allowed, *of.ports);
-            }
+            const auto allowed = difference(every_port(), of.all_ports());
             bounds_.push_back({clients, allowed, of.connect, {}, &rule});
         } else if (of.connect) {
             bounds_.push_back({clients, port_set{}, true, {}, &rule});
@@ -331,12 +408,14 @@ private:
     }
 
     void apply_bounds() {
+        const statement* told_of = nullptr;
         for (const auto& each : bounds_) {
             const auto concerned = intersection(each.clients, out_.clients);
             if (concerned.empty()) {
                 continue;  // nobody is served whom it was for
             }
-            if (!difference(out_.clients, each.clients).empty()) {
+            if (each.from != told_of && !difference(out_.clients, each.clients).empty()) {
+                told_of = each.from;
                 say(fate::approximated,
                     *each.from,
                     "holds for all that are served: stricter for some");
@@ -364,13 +443,16 @@ private:
 
     // An allow that ours can't say takes nothing from whom a later one serves.
     void judge_skipped() {
-        for (const auto& [rule, clients] : skipped_) {
-            if (difference(clients, out_.clients).empty()) {
+        for (const auto& each : skipped_) {
+            const bool served = difference(each.clients, out_.clients).empty();
+            if (served && intersection(each.clients, narrowed_).empty()) {
                 continue;
             }
             say(fate::left_out,
-                *rule,
-                "some clients might do some things, which can't be said: they may do nothing");
+                *each.from,
+                "some clients might do some things, which can't be said" +
+                    (each.unsaid.empty() ? "" : " (" + each.unsaid + ')') +
+                    (served ? ": they may do what another rule allows" : ": they may do nothing"));
         }
     }
 
@@ -379,9 +461,11 @@ private:
     notes& told_;
     reduced_access out_;
     network_set undecided_ = everybody();
+    network_set undecided_of_purge_ = everybody();  // whom no rule has denied it
     network_set allowed_;
+    network_set narrowed_;  // those of them whom the rule allowed some ports or destinations
     std::vector<bound> bounds_;
-    std::vector<std::pair<const statement*, network_set>> skipped_;
+    std::vector<skipped> skipped_;
 };
 
 }  // namespace

@@ -2,8 +2,9 @@
 // A chain of http_access rules as what our settings can say of who may do what.
 // Squid's first matching rule decides, over any conditions; ours are lists that hold for everybody:
 // who is served, which ports, which destinations not. So the chain is walked with the set of clients
-// that are not decided yet. Where ours can't say what a rule does, the result is stricter, and says
-// so; only a deny with a condition that ours don't know at all leaves more allowed (fate::laxer).
+// that are not decided yet, and with that for PURGE beside it. Where ours can't say what a rule does,
+// the result is stricter, and says so; only a deny with a condition that ours don't know at all, or by a
+// list of which something could not be read, leaves more allowed (fate::laxer).
 
 #include "tools/from_squid/acls.hpp"
 #include "tools/from_squid/notes.hpp"

@@ -7,10 +7,53 @@
 
 namespace reprise::from_squid {
 
+namespace {
+
+// One value of a src or dst: with Squid's words for many addresses at once. Empty: it is none.
+network_set addresses_of(const std::string& value) {
+    for (const auto* all : {"all",
+                            "0/0",
+                            "0.0.0.0/0",
+                            "0.0.0.0/0.0.0.0",
+                            "0.0.0.0-255.255.255.255",
+                            "0.0.0.0-0.0.0.0/0"}) {
+        if (value == all) {
+            return everybody();  // IPv6 as well
+        }
+    }
+    if (value == "ipv4") {
+        return {everybody().front()};
+    }
+    if (value == "ipv6") {
+        network_set out;  // without what is within one machine
+        for (const auto* part : {"1000::/4",
+                                 "2000::/3",
+                                 "4000::/2",
+                                 "8000::/2",
+                                 "c000::/3",
+                                 "e000::/4",
+                                 "fc00::/7",
+                                 "fe80::/10"}) {
+            out.push_back(parse_addresses(part).front());
+        }
+        return out;
+    }
+    return parse_addresses(value);
+}
+
+}  // namespace
+
+std::string lower_case(std::string text) {
+    std::transform(text.begin(), text.end(), text.begin(), [](char c) {
+        return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    });
+    return text;
+}
+
 acl_table::acl_table() {
     const auto define =
         [this](const char* name, const char* type, std::vector<std::string> values) {
-            by_name_[name] = acl{type, std::move(values), false, {}, ""};
+            by_name_[lower_case(name)] = acl{type, std::move(values), false, {}, ""};
         };
     define("all", "src", {"all"});
     define("localhost", "src", {"127.0.0.1", "::1"});
@@ -24,7 +67,7 @@ void acl_table::add(const statement& from, const file_source& files) {
     if (from.words.size() < 3) {
         return;
     }
-    auto& into = by_name_[from.words[1].text];
+    auto& into = by_name_[lower_case(from.words[1].text)];
     const auto& type = from.words[2].text;
     if (into.type != type) {
         // Squid refuses a second type; its own names may be defined anew.
@@ -65,24 +108,17 @@ void acl_table::add(const statement& from, const file_source& files) {
 }
 
 const acl* acl_table::find(const std::string& name) const {
-    const auto found = by_name_.find(name);
+    const auto found = by_name_.find(lower_case(name));
     return found == by_name_.end() ? nullptr : &found->second;
 }
 
 network_set networks_of(const acl& from, std::vector<std::string>& unread) {
     network_set out;
     for (const auto& each : from.values) {
-        if (each == "all") {
-            return everybody();
-        }
-        if (each == "ipv4" || each == "ipv6") {
-            out.push_back(everybody()[each == "ipv4" ? 0 : 1]);
-            continue;
-        }
         if (each == "0.0.0.1-0.255.255.255") {
             continue;  // "this network", of RFC 1122: no client's source
         }
-        const auto found = parse_addresses(each);
+        const auto found = addresses_of(each);
         if (found.empty()) {
             unread.push_back(each);
         }
@@ -102,10 +138,11 @@ std::vector<std::string> destinations_of(const acl& from, std::vector<std::strin
     };
     for (const auto& each : from.values) {
         if (from.type == "dst") {
-            for (const auto& net : parse_addresses(each)) {
+            const auto found = addresses_of(each);
+            for (const auto& net : found) {
                 out.push_back(config::to_string(net));
             }
-            if (parse_addresses(each).empty()) {
+            if (found.empty()) {
                 unread.push_back(each);
             }
         } else if (each.starts_with('.')) {
@@ -118,12 +155,18 @@ std::vector<std::string> destinations_of(const acl& from, std::vector<std::strin
     return out;
 }
 
-port_set ports_of(const acl& from) {
+port_set ports_of(const acl& from, std::vector<std::string>& unread) {
     port_set out;
     for (const auto& each : from.values) {
-        const auto read = config::parse_port_range(each);
+        if (each == "0" || each == "0-0") {
+            continue;
+        }
+        const auto read = config::parse_port_range(each.starts_with("0-") ? '1' + each.substr(1)
+                                                                          : each);
         if (const auto* range = std::get_if<config::port_range>(&read)) {
             out.push_back(*range);
+        } else {
+            unread.push_back(each);
         }
     }
     std::sort(

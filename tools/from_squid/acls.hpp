@@ -21,6 +21,9 @@ struct acl {
     std::string unread;    ///< what of it could not be read; empty: nothing
 };
 
+/// As names of lists and of protocols are compared: A to Z are a to z.
+[[nodiscard]] std::string lower_case(std::string text);
+
 class acl_table {
 public:
     /// With those that Squid defines itself: all, localhost, to_localhost, to_linklocal, manager and
@@ -30,15 +33,15 @@ public:
     /// One `acl` statement; values of a file that it names are read.
     void add(const statement& from, const file_source& files);
 
-    /// Null: there is none of this name.
+    /// Null: there is none of this name, in whatever case.
     [[nodiscard]] const acl* find(const std::string& name) const;
 
 private:
-    std::map<std::string, acl> by_name_;
+    std::map<std::string, acl> by_name_;  // in lower case
 };
 
-/// The addresses of a src or dst. What is none (a name) is added to `unread`, and so is "this
-/// network", 0.0.0.0/8, which no client has.
+/// The addresses of a src. What is none (a name) is added to `unread`; "this network", 0.0.0.0/8,
+/// which no client has, is left out.
 [[nodiscard]] network_set networks_of(const acl& from, std::vector<std::string>& unread);
 
 /// The hosts of a dstdomain or the networks of a dst, as deny_destinations has them. What is none
@@ -46,8 +49,10 @@ private:
 [[nodiscard]] std::vector<std::string> destinations_of(const acl& from,
                                                        std::vector<std::string>& unread);
 
-/// The ports of a port acl, in order and without overlaps.
-[[nodiscard]] std::vector<config::port_range> ports_of(const acl& from);
+/// The ports of a port acl, in order and without overlaps. What is none is added to `unread`; port 0,
+/// which no URL has, is left out.
+[[nodiscard]] std::vector<config::port_range> ports_of(const acl& from,
+                                                       std::vector<std::string>& unread);
 
 using port_set = std::vector<config::port_range>;
 [[nodiscard]] port_set every_port();  ///< 1 to 65535

@@ -106,7 +106,7 @@ std::optional<unsigned> prefix_of(std::string_view text, bool ipv4) {
         return *number <= most ? std::optional{*number + (128 - most)} : std::nullopt;
     }
     const auto mask = config::parse_ip(text);
-    if (!mask) {
+    if (!mask || is_mapped(*mask) != ipv4) {
         return std::nullopt;
     }
     // An IPv4 mask is read into the mapped form, whose first bits are not its own.
@@ -197,18 +197,21 @@ network_set tidied(const network_set& all) {
 }
 
 std::vector<std::string> as_settings(const network_set& all) {
-    const auto whole = everybody();
-    const auto has = [&all](const network& one) {
-        return std::find(all.begin(), all.end(), one) != all.end();
-    };
-    const bool apart = has(whole[1]) && !has(whole[0]);
+    const auto four = everybody().front();
+    const bool all_of_four = std::find(all.begin(), all.end(), four) != all.end();
+    // Global, unique local and link-local addresses, and this machine.
+    network_set of_clients;
+    for (const auto* each : {"2000::/3", "fc00::/7", "fe80::/10", "::1"}) {
+        of_clients.push_back(parse_addresses(each).front());
+    }
     std::vector<std::string> out;
     for (const auto& one : all) {
-        if (apart && one == whole[1]) {
-            // Global, unique local and link-local addresses, and this machine.
-            out.insert(out.end(), {"2000::/3", "fc00::/7", "fe80::/10", "::1"});
-        } else {
-            out.push_back(config::to_string(one));
+        const bool reaches_over_four = !is_ipv4(one) &&
+                                       masked(four.address, one.prefix_bits) == one.address;
+        const auto parts = reaches_over_four && !all_of_four ? intersection(of_clients, {one})
+                                                             : network_set{one};
+        for (const auto& part : parts) {
+            out.push_back(config::to_string(part));
         }
     }
     return out;

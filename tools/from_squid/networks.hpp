@@ -24,8 +24,8 @@ using network_set = std::vector<config::network>;
 /// Without what lies within another of them, in the order of first sight.
 [[nodiscard]] network_set tidied(const network_set& all);
 
-/// As access.clients has them. There ::/0 would be for IPv4 too, so that all of IPv6 is written in
-/// parts where the IPv4 addresses are not all meant.
+/// As access.clients has them. There an IPv6 network that reaches over ::ffff:0:0/96 (::/0, ::/3) would
+/// be for all of IPv4 too: where that is not meant, what clients can have of it is written.
 [[nodiscard]] std::vector<std::string> as_settings(const network_set& all);
 
 }  // namespace reprise::from_squid

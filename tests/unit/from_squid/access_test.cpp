@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include <map>
+#include <algorithm>
 
 namespace reprise::from_squid {
 
@@ -23,9 +23,12 @@ struct reduced {
     }
 };
 
+// With an empty file of this name, as a list of hosts may be.
 reduced of(const std::string& text, bool has_users = false) {
     const file_source files{[&](const std::string& path) -> std::optional<std::string> {
-                                return path == "main" ? std::optional{text} : std::nullopt;
+                                return path == "main"    ? std::optional{text}
+                                       : path == "empty" ? std::optional{std::string{"# none\n"}}
+                                                         : std::nullopt;
                             },
                             [](const std::string&) { return std::vector<std::string>{}; }};
     const auto conf = read_squid_conf("main", files);
@@ -182,6 +185,202 @@ TEST_SUITE("from_squid/access") {
         const auto outside = of(usual + "http_access deny CONNECT !lan\nhttp_access allow lan\n"
                                         "http_access deny all\n");
         CHECK_FALSE(outside.access.connect_bounded);
+    }
+
+    TEST_CASE("destinations that can't be read, or are none, allow nobody") {
+        for (const std::string partner : {"dst partner.example.com",
+                                          "dst 192.0.2.1/77",
+                                          "dstdomain \"empty\"",
+                                          "dstdomain",
+                                          "dst \"empty\"",
+                                          "dst"}) {
+            CAPTURE(partner);
+            const auto r = of("acl partner " + partner +
+                              "\nhttp_access allow all partner\nhttp_access deny all\n");
+            CHECK(r.clients().empty());
+            CHECK(r.count(fate::left_out) >= 1);
+            CHECK(r.count(fate::laxer) == 0);
+        }
+        const auto two = of(usual + "acl none dstdomain \"empty\"\n"
+                                    "http_access allow lan none bad\nhttp_access deny all\n");
+        CHECK(two.clients().empty());
+    }
+
+    TEST_CASE(
+        "a deny of no destination or port denies nothing, and one that can't be read says so") {
+        for (const std::string none : {"dstdomain \"empty\"", "dst", "port", "port 0"}) {
+            CAPTURE(none);
+            const auto r = of(usual + "acl none " + none +
+                              "\nhttp_access deny none\nhttp_access allow lan\n"
+                              "http_access deny all\n");
+            CHECK(r.clients() == texts{"10.0.0.0/8"});
+            CHECK(r.access.deny_destinations.empty());
+            CHECK_FALSE(r.access.ports_bounded);
+            CHECK(r.count(fate::laxer) == 0);
+        }
+        const auto unread = of(usual + "acl partner dst partner.example.com\n"
+                                       "http_access deny partner\nhttp_access allow lan\n"
+                                       "http_access deny all\n");
+        CHECK(unread.clients() == texts{"10.0.0.0/8"});
+        CHECK(unread.count(fate::laxer) == 1);
+    }
+
+    TEST_CASE("an allow of all but what can't be read allows nobody") {
+        for (const std::string but : {"dst partner.example.com",
+                                      "dstdomain \"missing\"",
+                                      "src laptop.example.com",
+                                      "port http",
+                                      "url_regex game",
+                                      "time MTWHF 9:00-17:00"}) {
+            CAPTURE(but);
+            const auto r = of(usual + "acl x " + but +
+                              "\nhttp_access allow lan !x\nhttp_access deny all\n");
+            CHECK(r.clients().empty());
+            CHECK(r.count(fate::left_out) >= 1);
+            CHECK(r.count(fate::laxer) == 0);
+        }
+        const auto none = of(usual + "acl x dstdomain \"empty\"\n"
+                                     "http_access allow lan !x\nhttp_access deny all\n");
+        CHECK(none.clients() == texts{"10.0.0.0/8"});
+        CHECK(none.told.empty());
+        const auto narrower = of(usual + "acl x url_regex game\nhttp_access allow lan !x\n"
+                                         "http_access allow lan ssl\nhttp_access deny all\n");
+        CHECK(ports_text(narrower.access.request_ports) == "443");
+        CHECK(narrower.count(fate::left_out) == 1);
+    }
+
+    TEST_CASE("an allow of some ports and of no tunnel bounds both") {
+        const auto r = of(usual + "acl mail port 25 110\n"
+                                  "http_access allow lan !mail !CONNECT\nhttp_access deny all\n");
+        CHECK(r.clients() == texts{"10.0.0.0/8"});
+        CHECK(r.access.ports_bounded);
+        CHECK(ports_text(r.access.request_ports) == "1-24 26-109 111-65535");
+        CHECK(r.access.connect_bounded);
+        CHECK(r.access.connect_ports.empty());
+        const auto some = of(usual + "http_access allow lan safe !ssl !CONNECT\n"
+                                     "http_access deny all\n");
+        CHECK(ports_text(some.access.request_ports) == "80 1025-65535");
+        CHECK(some.access.connect_ports.empty());
+        const auto later = of(usual + "http_access allow lan ssl\nhttp_access allow lan safe\n"
+                                      "http_access deny all\n");
+        CHECK(ports_text(later.access.request_ports) == "443");
+        CHECK(later.count(fate::approximated) == 1);
+    }
+
+    TEST_CASE("a deny of some ports but others denies those alone") {
+        const auto r = of(usual + "acl low port 1-1023\nhttp_access deny low !safe\n"
+                                  "http_access allow lan\nhttp_access deny all\n");
+        CHECK(ports_text(r.access.request_ports) == "80 443 1024-65535");
+        const auto plain = of(usual + "acl mail port 25\nhttp_access deny !CONNECT mail\n"
+                                      "http_access allow lan\nhttp_access deny all\n");
+        CHECK(ports_text(plain.access.connect_ports) == "1-24 26-65535");
+        CHECK(plain.count(fate::approximated) == 1);
+    }
+
+    TEST_CASE("ports from 0 on are those from 1 on, and what is no port is told") {
+        const auto r = of(usual + "acl low port 0-1023\nhttp_access deny low\n"
+                                  "http_access allow lan\nhttp_access deny all\n");
+        CHECK(ports_text(r.access.request_ports) == "1024-65535");
+        CHECK(r.told.empty());
+        const auto denied = of(usual + "acl odd port 25 smtp\nhttp_access deny odd\n"
+                                       "http_access allow lan\nhttp_access deny all\n");
+        CHECK(ports_text(denied.access.request_ports) == "1-24 26-65535");
+        CHECK(denied.count(fate::laxer) == 1);
+        const auto others = of(usual + "acl odd port 80 70000\nhttp_access deny !odd\n"
+                                       "http_access allow lan\nhttp_access deny all\n");
+        CHECK(ports_text(others.access.request_ports) == "80");
+        CHECK(others.count(fate::left_out) == 1);
+        CHECK(others.count(fate::laxer) == 0);
+        const auto nothing = of(usual + "acl odd port smtp\nhttp_access allow lan odd\n"
+                                        "http_access deny all\n");
+        CHECK(nothing.clients().empty());
+    }
+
+    TEST_CASE("of rules about PURGE, too, the first that matches decides") {
+        const std::string lists = "acl lan src 10.0.0.0/30\nacl wifi src 10.0.0.2/31\n"
+                                  "acl PURGE method PURGE\n";
+        const std::string rest = "http_access allow PURGE lan\nhttp_access allow lan\n"
+                                 "http_access deny all\n";
+        const auto r = of(lists + "http_access deny PURGE wifi\n" + rest);
+        CHECK(as_settings(r.access.purge_clients) == texts{"10.0.0.0/31"});
+        CHECK(r.clients() == texts{"10.0.0.0/30"});
+        const auto some = of(
+            lists + "acl old dstdomain old.example\nhttp_access deny PURGE wifi old\n" + rest);
+        CHECK(as_settings(some.access.purge_clients) == texts{"10.0.0.0/31"});
+        CHECK(some.count(fate::approximated) == 1);
+        const auto unknown = of(lists + "http_access deny PURGE undefined\n" + rest);
+        CHECK(unknown.access.purge_clients.empty());
+        CHECK(unknown.count(fate::laxer) == 0);
+        const auto after = of(lists + rest + "http_access deny PURGE wifi\n");
+        CHECK(as_settings(after.access.purge_clients) == texts{"10.0.0.0/30"});
+        const auto but = of(lists + "http_access allow PURGE wifi\nhttp_access allow lan !PURGE\n"
+                                    "http_access deny all\n");
+        CHECK(as_settings(but.access.purge_clients) == texts{"10.0.0.2/31"});
+        CHECK(but.clients() == texts{"10.0.0.0/30"});
+    }
+
+    TEST_CASE("PURGE that is for more than addresses is for nobody") {
+        for (const std::string condition : {"known", "!known", "safe", "!safe", "to_localhost"}) {
+            CAPTURE(condition);
+            const auto r = of(usual +
+                                  "acl known proxy_auth REQUIRED\nacl PURGE method PURGE\n"
+                                  "http_access allow PURGE " +
+                                  condition + "\nhttp_access allow lan\nhttp_access deny all\n",
+                              true);
+            CHECK(r.access.purge_clients.empty());
+            CHECK(r.count(fate::left_out) == 1);
+        }
+    }
+
+    TEST_CASE("a rule without a condition is none, as in Squid") {
+        const auto r = of(usual + "http_access allow\nhttp_access deny all\n");
+        CHECK(r.clients().empty());
+        CHECK(r.count(fate::left_out) == 1);
+        CHECK(of(usual + "http_access allow lan\nhttp_access deny\n").clients() ==
+              texts{"10.0.0.0/8"});
+    }
+
+    TEST_CASE("everybody has more names than all") {
+        for (const std::string all :
+             {"0/0", "0.0.0.0/0", "0.0.0.0/0.0.0.0", "0.0.0.0-255.255.255.255"}) {
+            CAPTURE(all);
+            const auto r = of(usual + "acl world src " + all +
+                              "\nhttp_access allow lan\nhttp_access deny world\n");
+            CHECK(r.clients() == texts{"10.0.0.0/8"});
+            const auto to = of(usual + "acl anywhere dst " + all +
+                               "\nhttp_access deny anywhere\nhttp_access allow lan\n"
+                               "http_access deny all\n");
+            CHECK(to.access.deny_destinations == texts{"0.0.0.0/0", "::/0"});
+        }
+        const auto six =
+            of("acl six src ipv6\nhttp_access allow six\nhttp_access deny all\n").clients();
+        CHECK(std::find(six.begin(), six.end(), "2000::/3") != six.end());
+        CHECK(std::find(six.begin(), six.end(), "::1") == six.end());
+        // What is left of IPv6 holds no IPv4 address in settings.
+        const auto rest = of("acl some src 8000::/1 ipv4\nhttp_access deny some\n").clients();
+        CHECK(rest == texts{"2000::/3", "::1"});
+    }
+
+    TEST_CASE("a list's name is one in whatever case, as in Squid") {
+        const auto r = of("acl Bad dstdomain one.example\nacl bad dstdomain two.example\n"
+                          "http_access deny BAD\nhttp_access deny connect\n"
+                          "http_access allow Localhost\nhttp_access deny all\n");
+        CHECK(r.access.deny_destinations == texts{"one.example", "two.example"});
+        CHECK(r.access.connect_ports.empty());
+        CHECK(r.clients() == texts{"127.0.0.1", "::1"});
+        CHECK(r.told.empty());
+    }
+
+    TEST_CASE("a protocol that is written in another case, or NONE, is no foreign one") {
+        for (const std::string spoken : {"Http", "NONE", "FTP NONE"}) {
+            CAPTURE(spoken);
+            const auto r = of(usual + "acl x proto " + spoken +
+                              "\nhttp_access deny x\nhttp_access allow lan\n"
+                              "http_access deny all\n");
+            CHECK(r.count(fate::laxer) == 1);
+        }
+        CHECK(of(usual + "acl x proto ftp Gopher\nhttp_access deny x\nhttp_access allow lan\n")
+                  .count(fate::laxer) == 0);
     }
 }
 

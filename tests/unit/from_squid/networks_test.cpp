@@ -56,6 +56,14 @@ TEST_SUITE("from_squid/networks") {
         CHECK(as_settings(everybody()) == texts{"0.0.0.0/0", "::/0"});
     }
 
+    TEST_CASE("no IPv6 network that is written holds the IPv4 addresses beside it") {
+        CHECK(as_settings(set_of({"::/3"})) == texts{"::1"});
+        CHECK(as_settings(set_of({"::/1"})) == texts{"2000::/3", "::1"});
+        CHECK(as_settings(set_of({"10.0.0.0/8", "::/80"})) == texts{"10.0.0.0/8", "::1"});
+        CHECK(as_settings(set_of({"0.0.0.0/0", "::/3"})) == texts{"0.0.0.0/0", "::/3"});
+        CHECK(parse_addresses("10.0.0.0/ffff::").empty());
+    }
+
     TEST_CASE("what is taken out of a network leaves the rest of it, and nothing else") {
         const auto rest = difference(set_of({"192.0.2.0/29"}), set_of({"192.0.2.5"}));
         CHECK(as_settings(rest) == texts{"192.0.2.0/30", "192.0.2.6/31", "192.0.2.4"});
