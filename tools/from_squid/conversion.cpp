@@ -182,14 +182,26 @@ public:
 
 private:
     // Without clients, or the passwords that were to be asked for, the defaults would serve more than
-    // the configuration did.
+    // the configuration did; so would the listener that there is without any.
     void serve_nobody_unless_said() {
         auto& access = draft_.settings["access"];
         const bool asks = !needs_users_ || access.contains("users_file");
-        if (access.contains("clients") && asks) {
+        const bool had_ports = !of("http_port", "https_port").empty();
+        const bool no_way_in = had_ports && !draft_.settings.contains("listeners");
+        if (access.contains("clients") && asks && !no_way_in) {
             return;
         }
         access["clients"] = ordered_json::array();
+        if (no_way_in) {
+            draft_.told.push_back(
+                {fate::left_out,
+                 {},
+                 "",
+                 "nobody is served, since none of Squid's ports is a listener here, and "
+                 "without any there is one on 127.0.0.1:3128",
+                 "access.clients"});
+            return;
+        }
         draft_.told.push_back({fate::left_out,
                                {},
                                "",

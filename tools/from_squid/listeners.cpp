@@ -84,6 +84,47 @@ std::optional<ordered_json> tls_of(draft& into, const statement& from) {
     return ordered_json{{"certificate", *certificate}, {"key", key.value_or(*certificate)}};
 }
 
+// What a connection must show, beside its address, before anything is asked of it. A listener that did
+// without would let in whom Squid does not.
+std::string_view demand_of(const statement& from) {
+    if (has_word(from, "require-proxy-header")) {
+        return "a PROXY header is not asked for: write the listener with \"proxy_protocol\": true, "
+               "and the load balancers into access.trusted_fronts";
+    }
+    if (option_of(from, "clientca") || option_of(from, "tls-clientca")) {
+        return "clients are asked for no certificate: nobody is served here that had to show one";
+    }
+    return {};
+}
+
+// Options that are said otherwise here, or change nothing of who is answered what.
+bool is_familiar(std::string_view option) {
+    const auto name = option.substr(0, option.find('='));
+    for (const auto* each : {"accel",
+                             "cert",
+                             "connection-auth",
+                             "defaultsite",
+                             "disable-pmtu-discovery",
+                             "dynamic_cert_mem_cache_size",
+                             "generate-host-certificates",
+                             "key",
+                             "name",
+                             "no-connection-auth",
+                             "no-vhost",
+                             "ssl-bump",
+                             "tcpkeepalive",
+                             "tls-cert",
+                             "tls-key",
+                             "vhost",
+                             "vport",
+                             "worker-queues"}) {
+        if (name == each) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void add_listener(draft& into,
                   ordered_json& list,
                   std::set<std::string>& taken,
@@ -106,6 +147,10 @@ void add_listener(draft& into,
                 "listeners");
             return;
         }
+    }
+    if (const auto demand = demand_of(from); !demand.empty()) {
+        into.say(fate::left_out, from, std::string{demand}, "listeners");
+        return;
     }
     ordered_json made = ordered_json::object();
     if (from.name() == "https_port") {
@@ -132,6 +177,11 @@ void add_listener(draft& into,
         }
         made["mode"] = "accelerator";
         made["upstream"] = upstream;
+    }
+    for (std::size_t i = 2; i < from.words.size(); ++i) {
+        if (!is_familiar(from.words[i].text)) {
+            into.say(fate::left_out, from, from.words[i].text + " has no counterpart", "listeners");
+        }
     }
     if (place->host.empty()) {
         into.say(fate::changed, from, "a listener for each kind of address", "listeners");

@@ -87,6 +87,30 @@ TEST_SUITE("from_squid/conversion") {
         CHECK(r.says(fate::left_out, "listened on already"));
     }
 
+    TEST_CASE("a port that asks for more than a connection is no listener without that") {
+        for (const std::string more : {"https_port 443 cert=/c key=/k clientca=/ca.pem",
+                                       "https_port 443 tls-cert=/c tls-clientca=/ca.pem",
+                                       "http_port 3129 ssl-bump cert=/c clientca=/ca.pem",
+                                       "http_port 3129 require-proxy-header"}) {
+            CAPTURE(more);
+            const std::string allow = "\nhttp_access allow all\n";
+            const auto r = settings_of("http_port 127.0.0.1:3128\n" + more + allow);
+            REQUIRE(r.options.listeners.size() == 1);
+            CHECK(r.options.listeners[0].address.port == 3128);
+            CHECK(r.count(fate::left_out) >= 1);
+            CHECK_FALSE(r.options.access.clients.empty());
+            // The listener that there is without any asks for nothing.
+            CHECK(settings_of(more + allow).options.access.clients.empty());
+        }
+        CHECK(settings_of("http_port 80 accel\nhttp_access allow all\n")
+                  .options.access.clients.empty());
+        const auto r = settings_of("http_port 3128 name=inside tcpkeepalive=60,30,3\n"
+                                   "https_port 3130 cert=/c key=/k cipher=HIGH future-thing\n");
+        CHECK(r.says(fate::left_out, "cipher=HIGH"));
+        CHECK(r.says(fate::left_out, "future-thing"));
+        CHECK_FALSE(r.says(fate::left_out, "name=inside"));
+    }
+
     TEST_CASE("an accelerator has its originserver as upstream") {
         const auto r = settings_of(
             "http_port 80 accel defaultsite=a.example no-vhost\n"
