@@ -99,6 +99,9 @@ std::string convert_authentication(draft& into, const statements& lines) {
     for (const auto* each : lines) {
         const bool program = word_at(*each, 1) == "basic" && word_at(*each, 2) == "program";
         const auto& helper = word_at(*each, 3);
+        if (program) {
+            file.clear();  // the last program is the one that is asked
+        }
         if (program && helper.ends_with("basic_ncsa_auth") && each->words.size() == 5) {
             file = word_at(*each, 4);
         } else if (word_at(*each, 2) == "program" || word_at(*each, 1) != "basic") {
@@ -119,7 +122,11 @@ class conversion {
 public:
     conversion(const squid_conf& from, const file_source& files) {
         for (const auto& each : from.problems) {
-            draft_.told.push_back({fate::left_out, each.where, "", each.what, ""});
+            draft_.told.push_back({each.hides ? fate::laxer : fate::left_out,
+                                   each.where,
+                                   "",
+                                   each.what + (each.hides ? ": what it denies is lost" : ""),
+                                   ""});
         }
         // In the order in which sections are written.
         for (const auto* section : {"listeners", "memory", "disk", "admission", "access", "log"}) {

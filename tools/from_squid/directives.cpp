@@ -59,6 +59,19 @@ directive_handler no_more(fate what, std::string why, std::string where = "") {
                draft& into, const statement& from) { into.say(what, from, why, where); };
 }
 
+// Nothing comes of any of its lines; those that have `word` at `index` restrained something.
+directive_handler laxer_when(std::size_t index,
+                             std::string word,
+                             std::string why,
+                             std::string where = "") {
+    return [index, word = std::move(word), why = std::move(why), where = std::move(where)](
+               draft& into, const statement& from) {
+        if (word_at(from, index) == word) {
+            into.say(fate::laxer, from, why, where);
+        }
+    };
+}
+
 void replacement_policy(draft& into, const statement& from) {
     const auto& name = word_at(from, 1) == "heap" ? word_at(from, 2) : word_at(from, 1);
     const std::string_view policy = name == "GDSF" ? "gdsf" : name == "LFUDA" ? "lfu-da" : "lru";
@@ -276,6 +289,7 @@ const std::map<std::string_view, directive_handler>& directives() {
         {"strip_query_terms", strip_query_terms},
         {"forwarded_for", forwarded_for},
         {"request_header_access", header_access},
+        {"header_access", header_access},
         {"reply_header_access",
          [](draft& into, const statement& from) {
              if (word_at(from, 2) != "allow") {
@@ -343,29 +357,38 @@ const std::map<std::string_view, directive_handler>& directives() {
         {"client_delay_parameters", harmless("belongs to client_delay_pools")},
         {"client_delay_access", harmless("belongs to client_delay_pools")},
         {"external_acl_type", harmless("no helper programs are asked")},
-        {"url_rewrite_program", harmless("URLs are not rewritten")},
+        // Filters are such programs, as often as not.
+        {"url_rewrite_program",
+         no_more(fate::laxer, "URLs are not rewritten, and no program is asked which to refuse")},
         {"url_rewrite_children", harmless("URLs are not rewritten")},
         {"url_rewrite_access", harmless("URLs are not rewritten")},
-        {"redirect_program", harmless("URLs are not rewritten")},
+        {"redirect_program",
+         no_more(fate::laxer, "URLs are not rewritten, and no program is asked which to refuse")},
         {"store_id_program", harmless("each URL is a thing of its own")},
         {"store_id_access", harmless("each URL is a thing of its own")},
         {"store_id_children", harmless("each URL is a thing of its own")},
-        {"icap_enable", no_more(fate::laxer, "there is no content adaptation")},
+        {"icap_enable", laxer_when(1, "on", "there is no content adaptation")},
         {"icap_service", harmless("there is no content adaptation")},
+        {"ecap_enable", laxer_when(1, "on", "there is no content adaptation")},
         {"adaptation_access", harmless("there is no content adaptation")},
         {"always_direct",
          harmless("what siblings and parents have is asked of them, whatever the request")},
         {"cache_peer_access", harmless("which requests a peer may be asked for can't be said")},
         {"cache_peer_domain", harmless("which requests a peer may be asked for can't be said")},
-        {"http_reply_access",
-         [](draft& into, const statement& from) {
-             if (word_at(from, 1) == "deny") {
-                 into.say(fate::laxer, from, "responses are not refused", "access");
-             }
-         }},
+        {"http_reply_access", laxer_when(1, "deny", "responses are not refused", "access")},
+        {"miss_access",
+         laxer_when(1, "deny", "who may have what is stored may have the rest", "access")},
+        {"http_access2", laxer_when(1, "deny", "only http_access is judged", "access")},
+        {"adapted_http_access", laxer_when(1, "deny", "only http_access is judged", "access")},
         {"reply_body_max_size", no_more(fate::laxer, "responses may be of any size", "limits")},
         {"request_body_max_size", no_more(fate::laxer, "requests may be of any size", "limits")},
-        {"follow_x_forwarded_for", harmless("a client is who connects")},
+        {"follow_x_forwarded_for",
+         laxer_when(1,
+                    "allow",
+                    "a client is who connects, and what rules say of clients behind him is lost; "
+                    "see access.trusted_fronts",
+                    "access")},
+        {"proxy_protocol_access", harmless("see access.trusted_fronts")},
         {"maxconn", harmless("see limits.connections_per_client")},
         {"tcp_outgoing_address", harmless("the system picks the address")},
         {"logformat", [](draft&, const statement&) {}},

@@ -29,7 +29,7 @@ bool speaks_of_other_protocol(std::string_view regex) {
 // The patterns of a list of rules so far, so that none is added that can never be reached.
 class pattern_list {
 public:
-    enum class fit { good, covered, refused };
+    enum class fit { good, covered, refused, full };
 
     /// `pattern` becomes as the settings would have it.
     fit take(std::string& pattern) {
@@ -42,8 +42,11 @@ public:
         const bool covered = std::any_of(taken_.begin(), taken_.end(), [&](const auto& before) {
             return config::matches_pattern(before, pattern);
         });
-        if (covered || taken_.size() >= most_rules) {
+        if (covered) {
             return fit::covered;
+        }
+        if (taken_.size() >= most_rules) {
+            return fit::full;
         }
         taken_.push_back(pattern);
         return fit::good;
@@ -178,10 +181,11 @@ private:
             return;
         }
         std::string refused;
-        bool wrote = false;
+        bool wrote = false, full = false;
         for (auto pattern : patterns.patterns) {
             switch (list_.take(pattern)) {
             case pattern_list::fit::refused: refused = pattern; continue;
+            case pattern_list::fit::full: full = true; continue;
             case pattern_list::fit::covered: continue;
             case pattern_list::fit::good: break;
             }
@@ -202,6 +206,9 @@ private:
         over_ = everything;
         if (!refused.empty()) {
             into_.say(fate::left_out, from, "no URL is like " + refused, where);
+        }
+        if (full) {
+            into_.say(fate::left_out, from, "there are as many rules as there may be", where);
         }
         if (wrote && (patterns.wider || no_case)) {
             into_.say(fate::approximated,
@@ -285,6 +292,10 @@ void convert_cache_rules(draft& into, const statements& rules) {
             break;
         }
         const auto* list_of_urls = into.acls.find(name);
+        if (list_of_urls != nullptr && !list_of_urls->unread.empty()) {
+            into.say(fate::left_out, *rule, name + ": " + list_of_urls->unread, where);
+            continue;
+        }
         const auto patterns = denies && rule->words.size() == 3 && list_of_urls != nullptr
                                   ? patterns_of(*list_of_urls)
                                   : std::nullopt;
@@ -295,15 +306,30 @@ void convert_cache_rules(draft& into, const statements& rules) {
                      where);
             continue;
         }
+        std::string refused;
+        bool wrote = false, full = false;
         for (auto pattern : patterns->patterns) {
-            if (list.take(pattern) == pattern_list::fit::good) {
-                written.push_back({{"url", pattern}, {"policy", "never"}});
+            switch (list.take(pattern)) {
+            case pattern_list::fit::refused: refused = pattern; continue;
+            case pattern_list::fit::full: full = true; continue;
+            case pattern_list::fit::covered: continue;
+            case pattern_list::fit::good: break;
             }
+            written.push_back({{"url", pattern}, {"policy", "never"}});
+            wrote = true;
         }
-        into.say(patterns->wider ? fate::approximated : fate::changed,
-                 *rule,
-                 "is a rule of admission: what it is for is never stored",
-                 where);
+        if (!refused.empty()) {
+            into.say(fate::left_out, *rule, "no URL is like " + refused, where);
+        }
+        if (full) {
+            into.say(fate::left_out, *rule, "there are as many rules as there may be", where);
+        }
+        if (wrote) {
+            into.say(patterns->wider ? fate::approximated : fate::changed,
+                     *rule,
+                     "is a rule of admission: what it is for is never stored",
+                     where);
+        }
     }
     if (!written.empty()) {
         into.settings["admission"]["rules"] = written;

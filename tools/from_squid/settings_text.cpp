@@ -183,7 +183,10 @@ void drop_refused(ordered_json& settings, notes& told) {
             if (taken) {
                 gone = element;
                 changed = true;
-                const bool restrained = one->path.starts_with("access.deny_destinations");
+                const bool restrained = one->path.starts_with("access.deny_destinations") ||
+                                        one->path == "access.connect_ports" ||
+                                        one->path == "access.request_ports" ||
+                                        one->path == "peering.never_direct";
                 told.push_back({restrained ? fate::laxer : fate::left_out,
                                 {},
                                 "",

@@ -77,16 +77,16 @@ public:
 
     void read_file(const std::string& path, const position& named_at, std::size_t depth) {
         if (depth > limits_.depth) {
-            complain(named_at, "includes go too deep: " + path);
+            complain(named_at, "includes go too deep: " + path, true);
             return;
         }
         const auto text = files_.read(path);
         if (!text) {
-            complain(named_at, "cannot read " + path);
+            complain(named_at, "cannot read " + path, true);
             return;
         }
         if (text->size() > left_) {
-            complain(named_at, "too much text: " + path + " is left out");
+            complain(named_at, "too much text: " + path + " is left out", true);
             return;
         }
         left_ -= text->size();
@@ -94,8 +94,8 @@ public:
     }
 
 private:
-    void complain(const position& where, std::string what) {
-        into_.problems.push_back({where, std::move(what)});
+    void complain(const position& where, std::string what, bool hides = false) {
+        into_.problems.push_back({where, std::move(what), hides});
     }
 
     void read_text(std::string_view text, const std::string& path, std::size_t depth) {
@@ -135,7 +135,7 @@ private:
         if (line.starts_with("if ") || line.starts_with("if\t")) {
             auto truth = truth_of(line.substr(3));
             if (!truth) {
-                complain(here, "a condition that is not understood counts as false");
+                complain(here, "a condition that is not understood counts as false", true);
                 truth = false;
             }
             if (branches.size() >= limits_.depth) {
@@ -169,7 +169,9 @@ private:
         for (std::size_t i = 1; i < words.size(); ++i) {
             const auto found = files_.matches(words[i].text);
             if (found.empty()) {
-                complain(here, "includes nothing: " + words[i].text);
+                // A pattern may well be for files that are still to come.
+                const bool pattern = words[i].text.find_first_of("*?[") != std::string::npos;
+                complain(here, "includes nothing: " + words[i].text, !pattern);
             }
             for (const auto& each : found) {
                 read_file(each, here, depth + 1);

@@ -48,6 +48,7 @@ struct conf_limits {
 struct problem {
     position where;
     std::string what;
+    bool hides = false;  ///< statements that Squid has in force may not be among ours
 };
 
 struct squid_conf {

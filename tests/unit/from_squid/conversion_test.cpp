@@ -111,6 +111,27 @@ TEST_SUITE("from_squid/conversion") {
         CHECK_FALSE(r.says(fate::left_out, "name=inside"));
     }
 
+    TEST_CASE("what refused requests or hid them from others, and is lost, is told as laxer") {
+        for (const std::string line : {"miss_access deny all",
+                                       "adapted_http_access deny all",
+                                       "http_access2 deny all",
+                                       "url_rewrite_program /usr/bin/filter",
+                                       "redirect_program /usr/bin/filter",
+                                       "ecap_enable on",
+                                       "header_access Cookie deny all",
+                                       "follow_x_forwarded_for allow all",
+                                       "never_direct allow all",
+                                       "if maybe\nhttp_access deny all\nendif"}) {
+            CAPTURE(line);
+            CHECK(settings_of(line + "\n").count(fate::laxer) == 1);
+        }
+        for (const std::string line :
+             {"miss_access allow all", "follow_x_forwarded_for deny all", "ecap_enable off"}) {
+            CAPTURE(line);
+            CHECK(settings_of(line + "\n").count(fate::laxer) == 0);
+        }
+    }
+
     TEST_CASE("an accelerator has its originserver as upstream") {
         const auto r = settings_of(
             "http_port 80 accel defaultsite=a.example no-vhost\n"
@@ -141,7 +162,7 @@ TEST_SUITE("from_squid/conversion") {
     TEST_CASE("never_direct without a parent is taken out again, with the reason") {
         const auto r = settings_of("never_direct allow all\n");
         CHECK_FALSE(r.options.peering.never_direct);
-        CHECK(r.says(fate::left_out, "leaves no way out"));
+        CHECK(r.says(fate::laxer, "leaves no way out"));
     }
 
     TEST_CASE("sizes, times and counts") {
@@ -206,6 +227,19 @@ TEST_SUITE("from_squid/conversion") {
         CHECK(r.count(fate::left_out) == 1);
         CHECK(settings_of("cache deny all\n").options.admission.choice.policy ==
               config::admission_policy::never);
+        // Of a list that can't be read nothing is known.
+        const auto unread = settings_of(
+            "acl d dstdomain a.example \"no-such-file\"\ncache deny d\n");
+        CHECK(unread.options.admission.rules.empty());
+        CHECK(unread.says(fate::left_out, "no-such-file"));
+        const auto refused = settings_of("acl d dstdomain a.example b%c\ncache deny d\n");
+        CHECK(refused.options.admission.rules.size() == 2);
+        CHECK(refused.says(fate::left_out, "b%c"));
+        std::string many = "acl d dstdomain";
+        for (int i = 0; i < 501; ++i) {
+            many += " h" + std::to_string(i) + ".example";
+        }
+        CHECK(settings_of(many + "\ncache deny d\n").says(fate::left_out, "as many rules"));
     }
 
     TEST_CASE("the log goes on in the format that it had") {
@@ -279,6 +313,12 @@ TEST_SUITE("from_squid/conversion") {
             "http_access deny all\n");
         const bool asks = r.made.settings.find("\"users_file\"") != std::string::npos;
         CHECK(r.options.access.clients.empty() != asks);
+        // The last program is asked: of a helper no file is known.
+        const auto helper = settings_of(
+            "auth_param basic program /x/basic_ncsa_auth /etc/squid/passwords\n"
+            "auth_param basic program /x/basic_ldap_auth\nacl known proxy_auth REQUIRED\n"
+            "http_access allow known\nhttp_access deny all\n");
+        CHECK(helper.options.access.clients.empty());
     }
 
     TEST_CASE("ports of CONNECT stay ranges, however wide") {
