@@ -93,12 +93,14 @@ void forwarded_for(draft& into, const statement& from) {
         return;
     }
     put(into, path, "off");
-    if (how == "truncate") {
+    if (how == "delete") {
+        into.say(fate::approximated, from, "what a client sends of it is passed on", path);
+    } else if (how == "truncate") {
         into.say(fate::approximated,
                  from,
                  "the client's address is not told, what came before stays",
                  path);
-    } else if (how != "delete" && how != "transparent") {
+    } else if (how != "transparent") {
         into.say(fate::changed, from, "no field is sent, rather than one that says unknown", path);
     }
 }
@@ -111,7 +113,10 @@ void header_access(draft& into, const statement& from) {
     const auto& field = word_at(from, 1);
     if (denies_all && (field == "X-Forwarded-For" || field == "Forwarded")) {
         put(into, "forwarding.client_address", "off");
-        into.say(fate::changed, from, "this proxy adds none", "forwarding.client_address");
+        into.say(fate::approximated,
+                 from,
+                 "this proxy adds none; what a client sends of it is passed on",
+                 "forwarding.client_address");
         return;
     }
     into.say(fate::laxer,

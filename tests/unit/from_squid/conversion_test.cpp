@@ -270,6 +270,9 @@ TEST_SUITE("from_squid/conversion") {
             CHECK(r.made.settings.find(line) != std::string::npos);
         }
         CHECK(r.options.forwarding.client_address == config::forwarded_field::off);
+        CHECK(r.says(fate::approximated, "what a client sends of it is passed on"));
+        CHECK(settings_of("request_header_access X-Forwarded-For deny all\n")
+                  .says(fate::approximated, "what a client sends of it is passed on"));
         CHECK(r.count(fate::laxer) == 2);
     }
 
