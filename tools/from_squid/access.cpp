@@ -100,6 +100,9 @@ public:
         out_.clients = tidied(allowed_);
         apply_bounds();
         judge_skipped();
+        if (out_.ports_bounded && out_.request_ports.empty()) {
+            out_.purge_clients.clear();  // of no port there is anything to purge
+        }
         out_.purge_clients = intersection(tidied(out_.purge_clients), out_.clients);
         return std::move(out_);
     }
