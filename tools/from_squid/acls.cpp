@@ -38,7 +38,17 @@ network_set addresses_of(const std::string& value) {
         }
         return out;
     }
-    return parse_addresses(value);
+    auto out = parse_addresses(value);
+    for (const auto& whole : everybody()) {
+        // Written otherwise than above, /0 is a mask that Squid finds no client with.
+        if (std::find(out.begin(), out.end(), whole) != out.end()) {
+            return {};
+        }
+    }
+    if (std::any_of(out.begin(), out.end(), reaches_over_ipv4)) {
+        out.push_back(everybody().front());
+    }
+    return out;
 }
 
 }  // namespace

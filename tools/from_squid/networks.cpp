@@ -149,6 +149,10 @@ network_set parse_addresses(std::string_view text) {
     return of_range(masked(*first, bits), last_of({masked(*last, bits), bits}));
 }
 
+bool reaches_over_ipv4(const network& one) {
+    return !is_ipv4(one) && masked(everybody().front().address, one.prefix_bits) == one.address;
+}
+
 network_set intersection(const network_set& a, const network_set& b) {
     network_set out;
     for (const auto& one : a) {
@@ -206,10 +210,8 @@ std::vector<std::string> as_settings(const network_set& all) {
     }
     std::vector<std::string> out;
     for (const auto& one : all) {
-        const bool reaches_over_four = !is_ipv4(one) &&
-                                       masked(four.address, one.prefix_bits) == one.address;
-        const auto parts = reaches_over_four && !all_of_four ? intersection(of_clients, {one})
-                                                             : network_set{one};
+        const auto parts = reaches_over_ipv4(one) && !all_of_four ? intersection(of_clients, {one})
+                                                                  : network_set{one};
         for (const auto& part : parts) {
             out.push_back(config::to_string(part));
         }

@@ -19,6 +19,10 @@ using network_set = std::vector<config::network>;
 /// first-last/mask. Empty: it is none of these (a name, perhaps). At most 254 networks.
 [[nodiscard]] network_set parse_addresses(std::string_view text);
 
+/// Whether it is an IPv6 network that ::ffff:0:0/96 lies in, as ::/1. Where addresses of both families are
+/// compared as IPv6 ones, by Squid and by our settings, it holds all of IPv4.
+[[nodiscard]] bool reaches_over_ipv4(const config::network& one);
+
 [[nodiscard]] network_set intersection(const network_set& a, const network_set& b);
 [[nodiscard]] network_set difference(const network_set& a, const network_set& b);
 /// Without what lies within another of them, in the order of first sight.

@@ -359,6 +359,23 @@ TEST_SUITE("from_squid/access") {
         // What is left of IPv6 holds no IPv4 address in settings.
         const auto rest = of("acl some src 8000::/1 ipv4\nhttp_access deny some\n").clients();
         CHECK(rest == texts{"2000::/3", "::1"});
+        // Squid compares IPv4 addresses as IPv6 ones: they are in the lower half of those.
+        CHECK(of("acl low src ::/1\nhttp_access deny low\n").clients() == texts{"8000::/1"});
+    }
+
+    TEST_CASE("a mask of no bits is nobody's, but for the names of all") {
+        for (const std::string none : {"::/0", "10.0.0.0/0", "10.0.0.0/0.0.0.0"}) {
+            CAPTURE(none);
+            const auto r = of("acl x src " + none +
+                              "\nhttp_access allow x\nhttp_access deny all\n");
+            CHECK(r.clients().empty());
+            CHECK(r.count(fate::left_out) == 1);
+            const auto denied = of(usual + "acl x src " + none +
+                                   "\nhttp_access deny x\nhttp_access allow lan\n"
+                                   "http_access deny all\n");
+            CHECK(denied.clients() == texts{"10.0.0.0/8"});
+            CHECK(denied.count(fate::laxer) == 1);
+        }
     }
 
     TEST_CASE("a list's name is one in whatever case, as in Squid") {
