@@ -78,6 +78,9 @@ cache::stored_ptr freshening::made_of(const cache::stored_response& stored,
 }
 
 void freshening::put(const cache::stored_ptr& current, const cache::stored_ptr& next) {
+    if (order_.owner != 0) {
+        return;  // it was said to one client (http/connection_login.hpp)
+    }
     // Judged without the client's fields: a client that happens to validate decides nothing about
     // what was stored for another.
     const auto verdict = http::judge_storable("GET",

@@ -462,7 +462,8 @@ void sources::note_certificate_request(const head_end& end) const {
 awaitable<head_end> sources::ask_origins() {
     using kind = head_end::kind;
     const auto& o = order_;
-    bool fresh_only = !o.retryable;
+    // What can't be sent twice is sent on a new connection, which nobody closes just then; but where one is logged in.
+    bool fresh_only = !o.retryable && o.owner == 0;
     for (;;) {
         auto unsent = co_await connect_and_send(fresh_only);
         if (unsent) {

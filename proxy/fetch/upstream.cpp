@@ -93,7 +93,7 @@ void upstream::give_back() {
     const auto& framing = from.came.framing;
     if (from.has_surplus(0)) {
         from.lease.note_surplus();
-    } else if (!answered_early && framing.reusable &&
+    } else if (order_->owner != net::owner_of_one_request && !answered_early && framing.reusable &&
                framing.kind != http::body_kind::until_close && from.came.persistent) {
         from.lease.give_back();
     }

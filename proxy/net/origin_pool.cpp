@@ -149,13 +149,17 @@ origin_pool::~origin_pool() {
     stop();
 }
 
-void origin_pool::close_idle_of(std::uint64_t owner) noexcept {
-    state_->close_idle_of(owner);
-}
+owned_connections::owned_connections(const origin_pool& of)
+    : of_{of.state_},
+      owner_{[] {
+          static std::atomic<std::uint64_t> given{0};
+          return given.fetch_add(1, std::memory_order_relaxed) + 1;
+      }()} {}
 
-std::uint64_t next_connection_owner() noexcept {
-    static std::atomic<std::uint64_t> given{0};
-    return given.fetch_add(1, std::memory_order_relaxed) + 1;
+owned_connections::~owned_connections() {
+    if (const auto pool = of_.lock()) {
+        pool->close_idle_of(owner_);
+    }
 }
 
 void origin_pool::stop() {

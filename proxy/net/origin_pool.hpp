@@ -44,13 +44,14 @@ struct origin_address {
     /// 0: anybody's. Other numbers are apart, so that what keeps a connection to itself for long (a
     /// sibling's news) leaves origins.connections to requests.
     std::uint8_t lane = 0;
-    /// A client's whose connection was logged in (http/connection_login.hpp); 0: anybody's.
+    /// A client's whose connection was logged in (http/connection_login.hpp); 0: anybody's. See
+    /// owned_connections.
     std::uint64_t owner = 0;
     auto operator<=>(const origin_address&) const = default;
 };
 
-/// Never 0, and no other's. Any thread.
-[[nodiscard]] std::uint64_t next_connection_owner() noexcept;
+/// An origin_address::owner whose connections are for one request each: they are not to be given back.
+inline constexpr std::uint64_t owner_of_one_request = ~std::uint64_t{0};
 
 /// Whose share of the connections to an origin one is taken from: a client's address. None:
 /// nobody's, since whoever asks speaks for many (peers, access.fronts) or for the proxy itself.
@@ -166,16 +167,32 @@ public:
     /// For connections from now on. Without it (null) none with TLS can be made.
     void set_trust(tls_trust_ptr trust);
 
-    /// Closes what is idle of connections that are `owner`'s alone. O(origins). @pre owner is not 0
-    void close_idle_of(std::uint64_t owner) noexcept;
-
     /// Closes what is idle and fails whatever waits. Leases live on; what is given back is closed.
     void stop();
 
     [[nodiscard]] const origin_figures& figures() const noexcept;
 
 private:
+    friend class owned_connections;
     std::shared_ptr<detail::pool_state> state_;
+};
+
+/// The connections of a pool that are one client's alone.
+/// Threads   the pool's; it may outlive the pool.
+class owned_connections {
+public:
+    explicit owned_connections(const origin_pool& of);
+    /// Closes what is idle of them. O(origins).
+    ~owned_connections();
+    owned_connections(const owned_connections&) = delete;
+    owned_connections& operator=(const owned_connections&) = delete;
+
+    /// No other's, and neither 0 nor owner_of_one_request.
+    [[nodiscard]] std::uint64_t owner() const noexcept { return owner_; }
+
+private:
+    const std::weak_ptr<detail::pool_state> of_;
+    const std::uint64_t owner_;
 };
 
 }  // namespace reprise::proxy::net

@@ -261,6 +261,10 @@ asked_answer resolver::state::conclude(const question& asking,
     // Not found is a conclusion only when a server says so of the name, or of both families.
     keep = options.negative_ttl;
     if (heard(outcome::no_name) != nullptr) {
+        if (heard(outcome::timed_out) != nullptr || heard(outcome::failed) != nullptr) {
+            keep = std::min(options.negative_ttl,
+                            longest_hold_of_failures);  // one says nothing, or not yet
+        }
         return failed(failure_code::dns_not_found, asking.name, "the name does not exist");
     }
     if (asking.heard[0].what == outcome::no_address &&

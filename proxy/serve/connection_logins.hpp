@@ -13,34 +13,28 @@
 
 namespace reprise::proxy::serve {
 
-/// Threads   its worker's. `origins` outlives it.
+/// Threads   its worker's.
 class connection_logins {
 public:
     /// A further origin takes the place of the one that was noted longest ago: the client is asked who it
     /// is there once more.
     static constexpr std::size_t most = 16;
 
-    explicit connection_logins(net::origin_pool& origins)
-        : origins_{origins},
-          owner_{net::next_connection_owner()} {}
-    /// Closes what is idle of its connections.
-    ~connection_logins() { origins_.close_idle_of(owner_); }
-    connection_logins(const connection_logins&) = delete;
-    connection_logins& operator=(const connection_logins&) = delete;
+    /// With it end the connections of `origins` that are its own.
+    explicit connection_logins(const net::origin_pool& origins) : own_{origins} {}
 
     /// @throws std::bad_alloc
     void note(std::string_view host, std::uint16_t port);
     [[nodiscard]] bool has(std::string_view host, std::uint16_t port) const noexcept;
     /// origin_address::owner of its connections.
-    [[nodiscard]] std::uint64_t owner() const noexcept { return owner_; }
+    [[nodiscard]] std::uint64_t owner() const noexcept { return own_.owner(); }
 
 private:
     struct place {
         std::string host;
         std::uint16_t port = 0;
     };
-    net::origin_pool& origins_;
-    const std::uint64_t owner_;
+    const net::owned_connections own_;
     std::vector<place> places_;  // the oldest first
 };
 

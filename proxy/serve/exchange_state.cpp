@@ -68,9 +68,10 @@ void exchange_state::note_login() {
     if (!logs_in && !client_.logins) {
         return;
     }
-    if (client_.fronted) {
+    if (client_.fronted || w.speaks_for_many(client_.at)) {
         // Its next request is another client's: what was logged in serves this one, and ends.
-        asked_.owner = logs_in ? net::next_connection_owner() : 0;
+        client_.logins.reset();
+        asked_.owner = logs_in ? net::owner_of_one_request : 0;
         return;
     }
     const auto host = http::connect_host(asked_.target);

@@ -145,6 +145,8 @@ void session::name_forwarded() {
 // A front's for each request, else when the connection begins and under settings that are new since.
 void session::judge_client() {
     judged_by_ = w_.current->number;
+    client_.fronted = client_.fronted ||
+                      net::is_in(w_.current->options.access.trusted_fronts, connected_.at);
     if (client_.fronted) {
         name_forwarded();
     }

@@ -3,6 +3,7 @@
 
 #include "tests/scenario/world.hpp"
 
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <string>
@@ -77,14 +78,42 @@ TEST_SUITE("scenario/connection_logins") {
         CHECK(other.origin.connections() == 1);
     }
 
-    TEST_CASE(
-        "behind a front, whose connections are many clients', a login is good for one request") {
-        auto settings = one_thread();
-        settings["access"]["trusted_fronts"] = {"127.0.0.1"};
-        logging_in w{settings};
-        auto front = w.proxy.connect();
-        CHECK(front.ask(w.request("/a", "Authorization: NTLM ann\r\n")).body == "ann");
-        CHECK(front.ask(w.request("/a")).body == "nobody");
+    TEST_CASE("where a connection is many clients', a login is good for one request") {
+        for (const std::string kind : {"trusted_fronts", "fronts"}) {
+            CAPTURE(kind);
+            auto settings = one_thread();
+            settings["access"][kind] = {"127.0.0.1"};
+            logging_in w{settings};
+            auto front = w.proxy.connect();
+            CHECK(front.ask(w.request("/a", "Authorization: NTLM ann\r\n")).body == "ann");
+            CHECK(front.ask(w.request("/a")).body == "nobody");
+            CHECK(w.proxy.stats().at("origins").at("open") == 1);
+        }
+    }
+
+    TEST_CASE("what can't be sent twice goes on the connection that is logged in as well") {
+        logging_in w;
+        auto ann = w.proxy.connect();
+        CHECK(ann.ask(w.request("/a", "Authorization: NTLM ann\r\n")).body == "ann");
+        const auto post = absolute_request("POST", w.origin.url("/a"), "Content-Length: 2\r\n") +
+                          "hi";
+        CHECK(ann.ask(post).body == "ann");
+        CHECK(ann.ask(post).body == "ann");
+    }
+
+    TEST_CASE("what an origin says to one client of what is stored changes nothing of that") {
+        world w{one_thread()};
+        std::atomic<int> asked{0};
+        w.origin.on("/a", [&](origin_request&, origin_connection& to) {
+            to.send(asked++ == 0
+                        ? ok("Cache-Control: public, max-age=0\r\nETag: \"1\"\r\n", "hello")
+                        : raw_head("304 Not Modified", "ETag: \"1\"\r\nX-User: ann\r\n"));
+        });
+        CHECK(w.get("/a").body == "hello");
+        CHECK(w.get("/a", "Authorization: NTLM ann\r\n").body == "hello");
+        const auto stored = w.get("/a", "Cache-Control: only-if-cached, max-stale\r\n");
+        CHECK(stored.body == "hello");
+        CHECK_FALSE(stored.has("X-User"));
     }
 
     TEST_CASE("a parent's connection leads to the origin's that it makes for it") {
@@ -93,12 +122,12 @@ TEST_SUITE("scenario/connection_logins") {
         settings["peers"] = {{{"name", "p"}, {"kind", "parent"}, {"url", w.origin.url("")}}};
         settings["peering"]["never_direct"] = true;
         const proxy_process proxy{settings};
-        auto ann = proxy.connect();
+        client ann{proxy.port(), "127.0.0.2"};
         const auto ask = [&](client& by, const std::string& fields = "") {
             return by.ask(absolute_request("GET", "http://192.0.2.1/a", fields)).body;
         };
         CHECK(ask(ann, "Authorization: NTLM ann\r\n") == "ann");
-        auto bob = proxy.connect();
+        client bob{proxy.port(), "127.0.0.2"};
         CHECK(ask(bob) == "nobody");
         CHECK(ask(ann) == "ann");
     }
