@@ -1,6 +1,5 @@
 #include "proxy/server/server.hpp"
 
-#include "config/changes.hpp"
 #include "proxy/admin/live_view.hpp"
 #include "proxy/base/log.hpp"
 #include "proxy/base/seldom.hpp"
@@ -10,7 +9,6 @@
 #include "proxy/serve/purge.hpp"
 #include "proxy/server/disk_room.hpp"
 #include "proxy/server/listening_worker.hpp"
-#include "proxy/server/obstacles.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/post.hpp>
@@ -25,15 +23,12 @@
 #include <stdexcept>
 #include <utility>
 
-// Builds everything that settings ask for, starts the threads, and keeps them (server_end.cpp ends
-// them).
+// Builds everything that settings ask for, starts the threads, and keeps them (server_reload.cpp gives
+// them other settings, server_end.cpp ends them).
 
 namespace reprise::proxy::server {
 
 namespace {
-
-/// For the workers, whose loops nothing holds up.
-constexpr std::chrono::seconds reload_patience{5};
 
 // Whatever the thread: one cause, one line.
 constinit log::seldom worker_threw;
@@ -371,136 +366,6 @@ void server::publish(thread::settings_ptr next) {
     for (auto& one : workers_) {
         asio::post(one->w.io, [own = one.get(), next] { own->w.adopt(next); });
     }
-}
-
-std::vector<std::string> server::reload(const config::options& next) {
-    auto remarks = take_over(next);
-    if (!common_.draining.load(std::memory_order_relaxed) && !wait_for_workers()) {
-        log::warn("settings: not every thread has taken them over yet");
-    }
-    auto more = remarks_on(next);
-    std::move(more.begin(), more.end(), std::back_inserter(remarks));
-    return remarks;
-}
-
-bool server::loses_token(const admin::admin_gate& next) const {
-    return admin_->has_token() && !next.file_problem().empty();
-}
-
-std::string server::why_token_is_lost(const config::admin_options& next) const {
-    const admin::admin_gate gate{next};
-    return loses_token(gate) ? gate.token_problem() : std::string{};
-}
-
-std::vector<std::string> server::remarks_on(const config::options& next) {
-    auto in_force = current()->options;
-    for (std::size_t i = 0; i < bound_.size(); ++i) {
-        in_force.listeners[i].address = bound_[i];  // where the system picked the port, too
-    }
-    in_force.admin.address = admin_bound_;
-    std::vector<std::string> out;
-    for (const auto& one : find_obstacles_of_next_start(in_force, next)) {
-        switch (one.weight) {
-        case obstacle_weight::ends_start:
-            out.push_back("the next start would fail: " + to_string(one.what));
-            break;
-        case obstacle_weight::in_use:
-            out.push_back("the next start would fail now: " + to_string(one.what));
-            break;
-        case obstacle_weight::harms: out.push_back("warning: " + to_string(one.what)); break;
-        }
-    }
-    return out;
-}
-
-// Waits until the workers have done all that was posted to them before; false: not in time.
-bool server::wait_for_workers() {
-    struct waiting {
-        std::atomic<std::size_t> left;
-        std::promise<void> done;
-    };
-    const auto all = std::make_shared<waiting>();
-    all->left = workers_.size();
-    for (auto& one : workers_) {
-        asio::post(one->w.io, [all] {
-            if (--all->left == 0) {
-                all->done.set_value();
-            }
-        });
-    }
-    return all->done.get_future().wait_for(reload_patience) == std::future_status::ready;
-}
-
-void server::reload_aside() {
-    aside_.post([this] {
-        try {
-            (void)reload_();  // which has logged what there is to say
-        } catch (const std::exception& failed) {
-            log::error("settings not changed: ", std::string_view{failed.what()});
-        }
-    });
-}
-
-std::vector<std::string> server::take_over(config::options next) {
-    const std::lock_guard turn{turn_guard_};
-    const auto held = current();
-    const auto& before = held->options;
-    std::vector<std::string> remarks;
-    for (const auto& setting : config::keep_until_restart(before, next)) {
-        remarks.push_back(setting + " changes at the next start");
-    }
-    if (const auto layers = common_.admission.settings().layers;
-        cache::filter_settings(next).layers > layers) {
-        const auto most = std::to_string(layers + 1);
-        remarks.push_back("admission: \"hits\" above " + most +
-                          " come with the next start: the filter " +
-                          "that is there counts no further, and until then " + most + " suffice");
-    }
-    // All or nothing: what can fail comes first, and nothing is changed until all of it is there.
-    auto files = thread::read_other_files(next);
-    auto credentials = peer::load_all_credentials(next.peers);
-    admin::admin_gate gate{next.admin};
-    if (loses_token(gate)) {
-        throw std::runtime_error{gate.token_problem()};
-    }
-    if (!gate.file_problem().empty()) {
-        remarks.push_back("warning: " + gate.token_problem());
-    }
-    if (!common_.peers && !next.peers.empty()) {
-        // With peering.never_direct in force meanwhile there is no way out, and none around it.
-        remarks.emplace_back(
-            next.peering.never_direct
-                ? "peers change at the next start: there were none at this one, and until "
-                  "then peering.never_direct leaves no way out"
-                : "peers change at the next start: there were none at this one");
-        next.peers.clear();
-    }
-    const auto made = thread::make_settings(std::move(next), std::move(files));
-    const auto& options = made->options;
-    if (const auto error = common_.access.retarget(options.log)) {
-        const auto why = "log.access: cannot open " + options.log.access + ": " + error.message();
-        if (options.log.access != before.log.access) {
-            throw std::runtime_error{why};
-        }
-        common_.access.adopt(options.log);
-        remarks.push_back("warning: " + why + "; lines go where they were going");
-    }
-    set_log_level(options.log.level);
-    resize(common_.store.memory(), options.memory.size);
-    common_.store.set_largest_in_memory(options.memory.largest());
-    common_.client_rates.set_rate(options.limits.client_rate);
-    common_.admission.adopt(options);
-    common_.store.memory().set_probation(common_.admission.probation());
-    common_.advice.adopt(options, common_.admission, steady_now());
-    common_.store.set_exponent(common_.advice.exponent());
-    admin_->reconfigure(options.admin, std::move(gate));
-    if (common_.peers) {
-        asio::post(workers_.front()->w.io, [this, made, credentials = std::move(credentials)] {
-            common_.peers->adopt(made->options, credentials);
-        });
-    }
-    publish(made);
-    return remarks;
 }
 
 // A trust store and a thousand rules take a millisecond to free: no client is to wait for that.
