@@ -205,19 +205,18 @@ bool origin_pool::is_used_up(const origin_address& to, const share_holder& holde
     if (!holder || !any_used_up()) {
         return false;
     }
-    const auto group = state_->groups.find(to);
-    if (group == state_->groups.end()) {
+    const auto* const group = state_->find_group(to);
+    if (group == nullptr) {
         return false;
     }
-    const auto share = group->second->shares.find(*holder);
-    return share != group->second->shares.end() && !state_->has_room(&share->second);
+    const auto share = group->shares.find(*holder);
+    return share != group->shares.end() && !state_->has_room(&share->second);
 }
 
 bool origin_pool::must_wait(const origin_address& to, const share_holder& holder) const {
-    const auto group = state_->groups.find(to);
+    const auto* const group = state_->find_group(to);
     return is_used_up(to, holder) ||
-           (group != state_->groups.end() && group->second->idle.empty() &&
-            group->second->open >= state_->options.connections);
+           (group != nullptr && group->idle.empty() && group->open >= state_->options.connections);
 }
 
 awaitable<attempt<origin_lease>> origin_pool::acquire(origin_address to,
@@ -249,7 +248,7 @@ awaitable<attempt<origin_lease>> origin_pool::acquire(origin_address to,
         mine->charge(share);
     } else {
         using handed = pool_waiter::handed;
-        pool_waiter me{*mine, group, share, mine->timer, fresh_only};
+        pool_waiter me{*mine, group, share, to.owner, mine->timer, fresh_only};
         while (me.has == handed::nothing && !mine->stopped) {
             const bool signalled = co_await me.freed.wait(until);
             if (!signalled) {
@@ -289,7 +288,8 @@ awaitable<attempt<origin_lease>> origin_pool::acquire(origin_address to,
         mine->add(mine->figures.failures, 1);
         co_return std::move(made.error());
     }
-    auto connection = std::make_unique<pool_connection>(std::move(made->stream), made->far, group);
+    auto connection = std::make_unique<pool_connection>(
+        std::move(made->stream), made->far, group, to.owner);
     slot.hand_over();
     connection->share = share;
     connection->judged_by = judge;

@@ -45,7 +45,7 @@ struct origin_address {
     /// sibling's news) leaves origins.connections to requests.
     std::uint8_t lane = 0;
     /// A client's whose connection was logged in (http/connection_login.hpp); 0: anybody's. See
-    /// owned_connections.
+    /// owned_connections. Limits are for all owners together.
     std::uint64_t owner = 0;
     auto operator<=>(const origin_address&) const = default;
 };
@@ -120,9 +120,9 @@ private:
 };
 
 /// One for each thread; nothing but the figures is read by others. Connections to one
-/// origin_address are alike; at most origins.connections of them are open at once, and at most
-/// origins.connections_per_client in use for one holder. Further requests wait; holders take turns,
-/// each in arrival order, so no holder waits for another's backlog.
+/// origin_address are alike; at most origins.connections of them are open at once, whoever owns them,
+/// and at most origins.connections_per_client in use for one holder. Further requests wait; holders
+/// take turns, each in arrival order, so no holder waits for another's backlog.
 class origin_pool {
 public:
     /// Idle connections of all hosts together; the longest unused is closed for a new one.
@@ -177,7 +177,8 @@ private:
     std::shared_ptr<detail::pool_state> state_;
 };
 
-/// The connections of a pool that are one client's alone.
+/// The connections of a pool that are one client's alone. They count to the limits of their origin, but
+/// for origins.idle; where those leave no room, the longest unused connection there is closed, one's own too.
 /// Threads   the pool's; it may outlive the pool.
 class owned_connections {
 public:

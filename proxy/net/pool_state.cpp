@@ -14,19 +14,28 @@ constexpr std::size_t most_unused_shares = 64;       // in a group: spares their
 
 }  // namespace
 
-pool_connection::pool_connection(byte_stream from, asio::ip::address to, pool_group& in)
+pool_connection::pool_connection(byte_stream from,
+                                 asio::ip::address to,
+                                 pool_group& in,
+                                 std::uint64_t whose)
     : socket(std::move(from)),
       address(std::move(to)),
       endpoint(
           endpoint_text(address, in.address.through ? in.address.through->port : in.address.port)),
-      group(&in) {}
+      group(&in),
+      owner{whose} {}
 
-pool_waiter::pool_waiter(
-    pool_state& in, pool_group& at, pool_share* of, deadlines& timer, bool fresh)
+pool_waiter::pool_waiter(pool_state& in,
+                         pool_group& at,
+                         pool_share* of,
+                         std::uint64_t whose,
+                         deadlines& timer,
+                         bool fresh)
     : pool(in),
       group(at),
       share(of != nullptr ? *of : own),
       place(share.waiting.insert(share.waiting.end(), this)),
+      owner{whose},
       fresh_only(fresh),
       freed(timer) {
     ++group.waiting;
@@ -53,10 +62,19 @@ pool_waiter::~pool_waiter() {
     }
 }
 
-pool_group& pool_state::group_for(const origin_address& to) {
+pool_group* pool_state::find_group(const origin_address& to) const {
+    if (to.owner != 0) {
+        auto all = to;
+        all.owner = 0;
+        return find_group(all);
+    }
     const auto found = groups.find(to);
-    if (found != groups.end()) {
-        return *found->second;
+    return found == groups.end() ? nullptr : found->second.get();
+}
+
+pool_group& pool_state::group_for(const origin_address& to) {
+    if (auto* const found = find_group(to)) {
+        return *found;
     }
     auto fresh = std::make_unique<pool_group>(to);
     auto& group = *fresh;
@@ -158,6 +176,7 @@ connection_ptr pool_state::unlist(pool_group& group, std::size_t index) {
     auto connection = std::move(group.idle[index]);
     group.idle.erase(group.idle.begin() + static_cast<std::ptrdiff_t>(index));
     connection->unlink();
+    group.idle_owned -= connection->owner != 0 ? 1 : 0;
     --idle_count;
     add(figures.idle, -1);
     return connection;
@@ -166,6 +185,39 @@ connection_ptr pool_state::unlist(pool_group& group, std::size_t index) {
 connection_ptr pool_state::unlist_oldest() {
     // The longest unused of all is the longest unused of its group.
     return unlist(*static_cast<pool_connection&>(*oldest_first.next).group, 0);
+}
+
+// One origin's owned connections may be between others' in any order; few origins have any.
+connection_ptr pool_state::unlist_last_of(pool_group& group, std::uint64_t owner) {
+    for (auto i = group.idle.size(); i > 0; --i) {
+        if (group.idle[i - 1]->owner == owner) {
+            return unlist(group, i - 1);
+        }
+    }
+    return nullptr;
+}
+
+connection_ptr pool_state::unlist_first_of(pool_group& group, std::uint64_t owner) {
+    for (std::size_t i = 0; i < group.idle.size(); ++i) {
+        if (group.idle[i]->owner == owner) {
+            return unlist(group, i);
+        }
+    }
+    return nullptr;
+}
+
+// What is one client's own is not bounded by origins.idle: a login takes two requests and more on one
+// connection, and it has one or two at a time. Together they are bounded by origins.connections.
+void pool_state::make_room_for_idle(pool_group& group, std::uint64_t owner) {
+    connection_ptr gone;
+    if (owner == 0 && group.idle.size() - group.idle_owned >= options.idle) {
+        gone = unlist_first_of(group, 0);
+    } else if (idle_count >= origin_pool::most_idle) {
+        gone = unlist_oldest();
+    }
+    if (gone) {
+        discard_idle(std::move(gone));
+    }
 }
 
 bool pool_state::usable(pool_connection& each) {
@@ -220,14 +272,17 @@ void pool_state::discard_idle(connection_ptr connection) {
 }
 
 connection_ptr pool_state::take_idle(const origin_address& to, const share_holder& holder) {
-    auto found = groups.find(to);
-    while (found != groups.end() && !found->second->idle.empty()) {
-        auto& group = *found->second;
+    auto* found = find_group(to);
+    while (found != nullptr && !found->idle.empty()) {
+        auto& group = *found;
         auto* share = share_of(group, holder);
         if (!has_room(share)) {
             return nullptr;
         }
-        auto connection = unlist(group, group.idle.size() - 1);
+        auto connection = unlist_last_of(group, to.owner);
+        if (!connection) {
+            return nullptr;
+        }
         if (usable(*connection)) {
             charge(share);
             connection->share = share;
@@ -236,7 +291,7 @@ connection_ptr pool_state::take_idle(const origin_address& to, const share_holde
             return connection;
         }
         discard(std::move(connection));
-        found = groups.find(to);  // the group may have gone with its last connection
+        found = find_group(to);  // the group may have gone with its last connection
     }
     return nullptr;
 }
@@ -253,7 +308,7 @@ void pool_state::put_back(connection_ptr connection) {
     connection->buffer.release(idle_buffer_bytes);
     discharge(group, std::exchange(connection->share, nullptr));
     if (auto* first = first_in_line(group)) {
-        if (first->fresh_only) {
+        if (!first->may_have(*connection)) {
             discard(std::move(connection));  // its slot goes to the waiter
             return;
         }
@@ -264,15 +319,12 @@ void pool_state::put_back(connection_ptr connection) {
         first->freed.notify();
         return;
     }
-    if (options.idle == 0) {
+    if (options.idle == 0 && connection->owner == 0) {
         discard(std::move(connection));
         return;
     }
-    if (group.idle.size() >= options.idle) {
-        discard_idle(unlist(group, 0));
-    } else if (idle_count >= origin_pool::most_idle) {
-        discard_idle(unlist_oldest());
-    }
+    make_room_for_idle(group, connection->owner);
+    group.idle_owned += connection->owner != 0 ? 1 : 0;
     connection->idle_since = steady_now();
     connection->insert_before(oldest_first);
     group.idle.push_back(std::move(connection));
@@ -326,11 +378,10 @@ void pool_state::close_expired() {
 void pool_state::close_idle_of(std::uint64_t owner) noexcept {
     for (auto it = groups.begin(); it != groups.end();) {
         auto& group = *(it++)->second;
-        if (group.address.owner != owner) {
-            continue;
-        }
-        for (auto left = group.idle.size(); left > 0; --left) {
-            discard(unlist(group, left - 1));
+        for (auto left = group.idle_owned > 0 ? group.idle.size() : 0; left > 0; --left) {
+            if (group.idle[left - 1]->owner == owner) {
+                discard(unlist(group, left - 1));
+            }
         }
     }
 }

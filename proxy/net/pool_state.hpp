@@ -2,7 +2,8 @@
 // What an origin_pool and its leases share: the connections of one thread, by where they lead.
 // Not for use outside origin_pool.cpp.
 //
-// A group is all connections to one origin_address. Its `open` counts slots: a slot is
+// A group is all connections to one origin_address, whoever owns them: its limits are for all of
+// them together, while an idle one serves its own owner alone. Its `open` counts slots: a slot is
 // taken before a dial, belongs to the connection while it lives, and is either released or handed
 // to the first waiter, never both. Idle connections are in two orders at once: their group's, the
 // last used at the end, and the pool's, the longest unused first, which both the idle timeout and
@@ -38,13 +39,14 @@ struct pool_share {
 };
 
 struct pool_connection : list_link {
-    pool_connection(byte_stream from, asio::ip::address to, pool_group& in);
+    pool_connection(byte_stream from, asio::ip::address to, pool_group& in, std::uint64_t whose);
 
     byte_stream socket;
     read_buffer buffer;
     asio::ip::address address;
     std::string endpoint;  // endpoint_text of that: made once, for each of its requests
     pool_group* group;
+    std::uint64_t owner;          // origin_address::owner
     pool_share* share = nullptr;  // null: idle, or nobody's
     std::shared_ptr<const destination_guard> judged_by;
     tls_trust_ptr believed_by{};  ///< by whom its certificate was; null: no TLS
@@ -62,12 +64,21 @@ using connection_ptr = std::unique_ptr<pool_connection>;
 struct pool_waiter {
     enum class handed : std::uint8_t { nothing, slot, connection, taken };
 
-    /// @param of  null: the asker speaks for many, and each of its requests has turns of its own
-    pool_waiter(pool_state& in, pool_group& at, pool_share* of, deadlines& timer, bool fresh);
+    /// @param of     null: the asker speaks for many, and each of its requests has turns of its own
+    /// @param whose  origin_address::owner of what it waits for
+    pool_waiter(pool_state& in,
+                pool_group& at,
+                pool_share* of,
+                std::uint64_t whose,
+                deadlines& timer,
+                bool fresh);
     ~pool_waiter();
     pool_waiter(const pool_waiter&) = delete;
     pool_waiter& operator=(const pool_waiter&) = delete;
 
+    [[nodiscard]] bool may_have(const pool_connection& one) const noexcept {
+        return !fresh_only && one.owner == owner;
+    }
     [[nodiscard]] pool_share* charged() noexcept { return &share == &own ? nullptr : &share; }
 
     pool_state& pool;
@@ -75,6 +86,7 @@ struct pool_waiter {
     pool_share own;
     pool_share& share;
     std::list<pool_waiter*>::iterator place;  // while it has nothing
+    std::uint64_t owner;
     bool fresh_only;
     handed has = handed::nothing;
     connection_ptr connection;
@@ -87,6 +99,7 @@ struct pool_group {
           address{of},
           name(distrusted_origins::name_of(of.host, of.port, of.tls)) {
         address.host = host;
+        address.owner = 0;
     }
     pool_group(const pool_group&) = delete;
     pool_group& operator=(const pool_group&) = delete;
@@ -96,6 +109,7 @@ struct pool_group {
     std::uint64_t name;      // among the distrusted
     unsigned open = 0;
     std::vector<connection_ptr> idle;
+    std::size_t idle_owned = 0;  // of those, one client's own each
     std::unordered_map<address_bytes, pool_share, address_hash> shares;
     std::list<pool_share*> line;
     std::size_t waiting = 0;  // in all shares
@@ -112,9 +126,11 @@ struct pool_state {
           options(wanted),
           sweep(with, [this] { close_expired(); }) {}
 
-    // The key's host is a view of the group's own.
+    // The key's host is a view of the group's own, and its owner is 0.
     std::map<origin_address, std::unique_ptr<pool_group>> groups;
 
+    /// Null: there is none. Both look past the owner.
+    [[nodiscard]] pool_group* find_group(const origin_address& to) const;
     pool_group& group_for(const origin_address& to);
     connection_ptr take_idle(const origin_address& to, const share_holder& holder);
     pool_share* share_of(pool_group& group, const share_holder& holder);
@@ -135,6 +151,9 @@ struct pool_state {
     void discard_idle(connection_ptr connection);
     connection_ptr unlist(pool_group& group, std::size_t index);
     connection_ptr unlist_oldest();
+    connection_ptr unlist_last_of(pool_group& group, std::uint64_t owner);
+    connection_ptr unlist_first_of(pool_group& group, std::uint64_t owner);
+    void make_room_for_idle(pool_group& group, std::uint64_t owner);
     void put_back(connection_ptr connection);
     void close_keeping_slot(connection_ptr connection);
     void discard(connection_ptr connection);

@@ -475,6 +475,95 @@ TEST_CASE("no more than the limit stays idle, the longest unused going first") {
     CHECK(port_of(again) == second_port);
 }
 
+TEST_CASE("who is logged in where counts to the limits of that origin, like anybody") {
+    pool_bench bench{{.connections = 2, .connections_per_client = 1}};
+    const owned_connections anns{bench.pool}, bobs{bench.pool};
+    const auto wanted_by = [&](std::uint64_t owner) {
+        origin_address to{"127.0.0.1", bench.port};
+        to.owner = owner;
+        return to;
+    };
+    const auto get = [&](std::uint64_t owner, share_holder holder) {
+        return bench.finish(
+            bench.pool.acquire(wanted_by(owner), false, steady_now() + 20ms, holder));
+    };
+    auto ann = get(anns.owner(), client_at(1));
+    REQUIRE(ann.has_value());
+    for (const auto owner : {anns.owner(), bobs.owner(), std::uint64_t{0}, owner_of_one_request}) {
+        CAPTURE(owner);
+        CHECK(bench.pool.is_used_up(wanted_by(owner), client_at(1)));
+        const auto more = get(owner, client_at(1));
+        REQUIRE(more.has_error());
+        CHECK(more.error().code == failure_code::client_share_used);
+    }
+    const auto another = get(0, client_at(2));
+    REQUIRE(another.has_value());
+    CHECK(bench.pool.must_wait(wanted_by(bobs.owner()), client_at(3)));
+    const auto one_more = get(bobs.owner(), client_at(3));
+    REQUIRE(one_more.has_error());
+    CHECK(one_more.error().code == failure_code::origin_connection_limit);
+}
+
+TEST_CASE("what is one client's own serves nobody else, and makes room for them at the limit") {
+    pool_bench bench{{.connections = 1}};
+    std::optional<owned_connections> anns{std::in_place, bench.pool};
+    origin_address hers{"127.0.0.1", bench.port};
+    hers.owner = anns->owner();
+    const origin_address anybodys{"127.0.0.1", bench.port};
+    const auto get = [&](const origin_address& to) {
+        auto got = bench.finish(bench.pool.acquire(to, false, late()));
+        REQUIRE(got.has_value());
+        return std::move(*got);
+    };
+    get(hers).give_back();
+    CHECK_FALSE(bench.pool.try_acquire(anybodys));
+    CHECK(get(hers).reused());  // closed here, and not given back
+    get(hers).give_back();
+    auto held = get(anybodys);  // in the place of hers
+    CHECK_FALSE(held.reused());
+    CHECK(bench.open() == 1);
+    waiting she;
+    bench.start(reprise::proxy::net::acquire_into(bench.pool, hers, she));
+    bench.run_for(5ms);
+    held.give_back();  // the place is hers now, and the connection is not
+    bench.run_until([&] { return she.has_value(); });
+    REQUIRE((she && she->has_value()));
+    CHECK_FALSE((*she)->reused());
+    CHECK(bench.open() == 1);
+    (*she)->give_back();
+    CHECK(bench.idle() == 1);
+    anns.reset();
+    CHECK(bench.idle() == 0);
+    CHECK(bench.open() == 0);
+}
+
+TEST_CASE("what one client keeps for itself is not among the idle ones of everybody") {
+    pool_bench bench{{.idle = 1}};
+    const owned_connections anns{bench.pool}, bobs{bench.pool};
+    std::deque<origin_lease> held;
+    for (const auto owner : {anns.owner(), bobs.owner(), std::uint64_t{0}, std::uint64_t{0}}) {
+        origin_address to{"127.0.0.1", bench.port};
+        to.owner = owner;
+        auto got = bench.finish(bench.pool.acquire(to, false, late()));
+        REQUIRE(got.has_value());
+        held.push_back(std::move(*got));
+    }
+    const auto last = port_of(held.back());
+    for (auto& each : held) {
+        each.give_back();
+    }
+    CHECK(bench.idle() == 3);
+    auto again = bench.lease();
+    CHECK(port_of(again) == last);
+    bench.pool.set_options({.idle = 0});
+    origin_address to{"127.0.0.1", bench.port};
+    to.owner = anns.owner();
+    auto hers = bench.pool.try_acquire(to);
+    REQUIRE(hers);
+    hers.give_back();  // or nobody could ever be logged in
+    CHECK(bench.pool.try_acquire(to));
+}
+
 TEST_CASE("an idle connection is closed when it has been unused for too long") {
     pool_bench bench{{.idle_timeout = 30ms}};
     bench.lease().give_back();
