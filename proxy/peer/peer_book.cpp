@@ -70,10 +70,14 @@ bool peer_book::may_ask(const asio::ip::address& client) const noexcept {
     return is_peer(client, false) || net::is_in(guests, net::canonical(client));
 }
 
-bool peer_book::is_listener(const asio::ip::address& at, std::uint16_t port) const noexcept {
+bool peer_book::is_listener(const asio::ip::address& at,
+                            std::uint16_t port,
+                            std::span<const std::uint16_t> own_ports) const noexcept {
     const auto on_port = [port](const known_peer& one) { return one.port == port; };
     const auto is_on_port = [&](const auto& one) { return one && on_port(*one); };
-    const bool port_is_one = std::any_of(siblings.begin(), siblings.end(), is_on_port) ||
+    const bool port_is_one = std::find(own_ports.begin(), own_ports.end(), port) !=
+                                 own_ports.end() ||
+                             std::any_of(siblings.begin(), siblings.end(), is_on_port) ||
                              std::any_of(parents.begin(), parents.end(), on_port);
     return port_is_one && is_peer(at);
 }

@@ -74,8 +74,11 @@ struct peer_book {
     /// What siblings may ask: a Reprise that is a peer, or a guest (peering.gateway_for), which is none in
     /// any other respect.
     [[nodiscard]] bool may_ask(const asio::ip::address& client) const noexcept;
-    /// Whether a peer listens there: one of their addresses and one of their ports.
-    [[nodiscard]] bool is_listener(const asio::ip::address& at, std::uint16_t port) const noexcept;
+    /// Whether a peer may listen there: at one of their addresses, on one of their ports or of our own,
+    /// since a node that listens on several ports is named with one, and nodes are set up alike.
+    [[nodiscard]] bool is_listener(const asio::ip::address& at,
+                                   std::uint16_t port,
+                                   std::span<const std::uint16_t> own_ports) const noexcept;
 };
 
 /// The book of these settings, siblings as `followed` and addressed as `addresses` say. Slots are

@@ -19,7 +19,7 @@ std::optional<failure> judge_far_end(const wanted_far_end& to, const tcp::endpoi
     const auto& own = to.w.common.own_ports;
     const bool is_own = std::find(own.begin(), own.end(), far.port()) != own.end() &&
                         to.settings.guard->is_here(far.address());
-    if (!is_own && !(to.w.peers && to.w.peers->book->is_listener(far.address(), far.port()))) {
+    if (!is_own && !(to.w.peers && to.w.peers->book->is_listener(far.address(), far.port(), own))) {
         return std::nullopt;
     }
     return failure{failure_code::destination_refused,

@@ -74,7 +74,30 @@ TEST_SUITE("peer/peer_book") {
         CHECK_FALSE(book->may_ask(at("192.0.2.129")));
         CHECK(book->is_peer(at("10.0.0.1")));
         CHECK_FALSE(book->is_peer(at("192.0.2.7")));
-        CHECK_FALSE(book->is_listener(at("192.0.2.7"), 443));
+        CHECK_FALSE(book->is_listener(at("192.0.2.7"), 443, {}));
+    }
+
+    TEST_CASE("a peer may listen on its own port, on another peer's, and where we listen ourselves") {
+        const std::vector<config::peer_options> peers{sibling("a", "http://10.0.0.1:3128"),
+                                                      sibling("b", "http://10.0.0.2:3129")};
+        sibling_table table;
+        const auto at = [](const char* text) { return asio::ip::make_address(text); };
+        const auto book = make_book(peers,
+                                    {},
+                                    "us",
+                                    configured_siblings(peers, false),
+                                    {{at("10.0.0.1"), false}, {at("10.0.0.2"), false}},
+                                    {},
+                                    {},
+                                    table,
+                                    nullptr);
+        const std::vector<std::uint16_t> own_ports{3128, 443};
+        CHECK(book->is_listener(at("10.0.0.1"), 3128, own_ports));
+        CHECK(book->is_listener(at("10.0.0.1"), 3129, own_ports));
+        CHECK(book->is_listener(at("::ffff:10.0.0.1"), 443, own_ports));
+        CHECK_FALSE(book->is_listener(at("10.0.0.1"), 443, {}));
+        CHECK_FALSE(book->is_listener(at("10.0.0.1"), 444, own_ports));
+        CHECK_FALSE(book->is_listener(at("10.0.0.3"), 443, own_ports));
     }
 
     TEST_CASE("homes go on from book to book as long as the same nodes live") {
