@@ -36,9 +36,7 @@ cache::stored_ptr freshening::made_of(const cache::stored_response& stored,
     }
     // What has the answer kept for longer than it says asks whose request it is an answer to, too;
     // the permission to store it was given before (see put).
-    const auto rules = http::is_personal(order_.request->head.fields, *merged)
-                           ? order_.freshness().for_one_client()
-                           : order_.freshness();
+    const auto rules = rules_for(order_, came_.at_most, *merged);
     const auto directives = http::without(
         http::read_governing_directives(*merged, order_.now_settings->options.targeted),
         rules.set_aside);
@@ -83,6 +81,8 @@ void freshening::put(const cache::stored_ptr& current, const cache::stored_ptr& 
     }
     // Judged without the client's fields: a client that happens to validate decides nothing about
     // what was stored for another.
+    auto storing = order_.now_settings->storing;
+    storing.never_cookies = storing.never_cookies || came_.by != word_of::origin;
     const auto verdict = http::judge_storable("GET",
                                               next->status(),
                                               {},
@@ -90,7 +90,7 @@ void freshening::put(const cache::stored_ptr& current, const cache::stored_ptr& 
                                               next->fields(),
                                               next->directives(),
                                               next->freshness(),
-                                              order_.now_settings->storing);
+                                              storing);
     if (verdict == http::storability::storable && next->vary() == current->vary()) {
         // What has left the store meanwhile stays out: it may have been invalidated.
         if (w_.common.store.freshen(order_.key, order_.url, current, next, begun_at_)) {

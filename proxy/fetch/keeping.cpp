@@ -143,8 +143,9 @@ http::storability keeping::judge_answer(const cache::fetched_head& head,
                             order_.storing());
 }
 
-void keeping::judge(cache::fetched_head& head, const received& came, word_of whom) {
-    whom_ = whom;
+void keeping::judge(cache::fetched_head& head, const received& came) {
+    whom_ = came.by;
+    at_most_ = came.at_most;
     const auto status = came.head.status;
     const bool is_post = order_.request->head.method == boost::beast::http::verb::post;
     came_ = came.resident_came;
@@ -161,7 +162,7 @@ void keeping::judge(cache::fetched_head& head, const received& came, word_of who
     }
     is_sight_ = (order_.is_get || is_post) && order_.as<wanted::rest>() == nullptr &&
                 as_whole == http::storability::storable && !order_.url.empty();
-    storable_ = order_.may_store && whom != word_of::unkept_sibling &&
+    storable_ = order_.may_store && whom_ != word_of::unkept_sibling &&
                 head.verdict == http::storability::storable && !order_.url.empty();
     if (storable_ && leaves_stored(came)) {
         storable_ = false;
@@ -233,6 +234,33 @@ void keeping::note_verdict(cache::fetched_head& head, const received& came) {
         note_not_stored(w_.counts, static_cast<std::size_t>(head.verdict));
     } else if (whom_ == word_of::unkept_sibling) {
         head.detail = "proxy-only";
+    }
+}
+
+void keeping::goes_on(const received& came) {
+    if (!storable_) {
+        return;
+    }
+    const auto head = head_for_readers(came, order_, w_.common.pseudonym);
+    const auto verdict = came.head.status == 206 ? judge_as("GET", 200, *head, came)
+                                                 : judge_answer(*head, came);
+    if (verdict != http::storability::storable || head->vary != head_->vary) {
+        keep_nothing();
+    }
+}
+
+// Whoever reads it reads on, and nobody else joins.
+void keeping::keep_nothing() {
+    storable_ = false;
+    if (on_disk_) {
+        on_disk_.reset();
+        into_.keep_outside_no_more();
+    }
+    into_.keep_no_more();
+    room_.reset();
+    w_.common.fetches.take_back(order_.key, order_.into);
+    if (order_.listed) {
+        w_.common.fetches.remove(order_.key, order_.into);
     }
 }
 
@@ -337,7 +365,10 @@ bool keeping::may_store_part(const received& came, std::optional<std::uint64_t> 
     const auto kept = w_.common.store.peek(order_.key, order_.url, asked);
     if (kept.what == cache::lookup::present && !validator.empty()) {
         const auto lines = kept.response->fields();
-        if (cache::strong_validator_of(lines, came.came) == validator) {
+        const auto vary = http::read_vary(came.head.fields);
+        // One that lacks the line has it from what it is joined to; another says otherwise for whom it is.
+        if (cache::strong_validator_of(lines, came.came) == validator &&
+            (vary.empty() || vary == kept.response->vary())) {
             joins_ = kept.response;
             held_already_ = joins_->parts() ? joins_->parts()->bytes() : 0;
         }

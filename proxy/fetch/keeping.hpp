@@ -5,6 +5,7 @@
 //     judge()     storable? (RFC 9111 3) admitted? where? and what readers are told of it
 //     promise()   siblings are told of it, where they may join it, or what was told is taken back
 //     keep_up()   after each piece of the body
+//     goes_on()   the rest of the body is from elsewhere
 //     finish()    the body is whole
 //
 // Threads   its fetch's.
@@ -27,11 +28,6 @@
 
 namespace reprise::proxy::fetch {
 
-/// Whose word a response is. A sibling's is less than an origin's: what it answers with Set-Cookie is
-/// not stored, and it says nothing of what the key's next response will be (whether it can be shared,
-/// how long it is). `unkept_sibling`: proxy_only, nothing of it is stored.
-enum class word_of : std::uint8_t { origin, sibling, unkept_sibling };
-
 class keeping {
 public:
     /// All outlive it.
@@ -47,8 +43,8 @@ public:
     void begin() { begun_at_ = w_.common.store.mark(order_.key); }
     [[nodiscard]] const cache::invalidation_mark& begun_at() const noexcept { return begun_at_; }
 
-    /// Says in `head` what becomes of it. An origin's or a parent's is `origin`.
-    void judge(cache::fetched_head& head, const received& came, word_of whom);
+    /// Says in `head` what becomes of it.
+    void judge(cache::fetched_head& head, const received& came);
     /// The head is known to so many readers: those that joined since judge() are sights too.
     void is_known_to(cache::head_ptr head, std::size_t readers);
     /// Siblings hear of what is being stored; for as long as that holds, and the fetch is listed in
@@ -57,6 +53,9 @@ public:
     void promise(bool is_all_here);
     /// A piece of the body has come.
     void keep_up();
+    /// The source broke off, and another has the same response. It is not kept where the head that this
+    /// one has for it forbids that, or tells variants apart otherwise.
+    void goes_on(const received& came);
     /// It is written to disk as it comes, and the disk takes it more slowly: more of it had better
     /// wait until `go_on` is called.
     [[nodiscard]] bool outruns_disk(const net::wakeup& ready) const {
@@ -76,6 +75,7 @@ private:
     [[nodiscard]] bool exceeds_stores(unsigned status, std::uint64_t length) const;
     void note_too_large(unsigned status);
     void judge_size();
+    void keep_nothing();
     [[nodiscard]] http::storability judge_as(std::string_view method,
                                              unsigned status,
                                              const cache::fetched_head& head,
@@ -107,7 +107,8 @@ private:
     cache::invalidation_mark begun_at_;
     cache::head_ptr head_;  // once it is known
     word_of whom_ = word_of::origin;
-    wall_time came_{};  // resident time
+    std::optional<http::seconds> at_most_{};  // received::at_most
+    wall_time came_{};                        // resident time
     cache::packed_wait wait_;
     cache::admission_ruling ruling_;
     bool is_sight_ = false;

@@ -262,9 +262,7 @@ void keeping::store_part(cache::response_draft added) {
     const cache::combining_rules rules{now.options.memory.largest(),
                                        now.response_limits.bytes,
                                        now.response_limits.fields,
-                                       http::is_personal(order_.request->head.fields, {})
-                                           ? order_.freshness().for_one_client()
-                                           : order_.freshness(),
+                                       rules_for(order_, at_most_, {}),
                                        now.options.targeted};
     const auto bytes = added.parts->bytes();
     const auto alone = cache::stored_response::make(added);

@@ -166,8 +166,7 @@ cache::head_ptr producer::publish_head() {
     // A home is believed as the sibling that it is, and what it feeds is joined by none: it may ask
     // this instance meanwhile.
     const auto* sibling = from.sibling ? from.sibling.get() : sources_.home();
-    const auto at_most = sibling != nullptr ? sibling->max_age : std::nullopt;
-    auto head = head_for_readers(from.came, o, w_.common.pseudonym, at_most);
+    auto head = head_for_readers(from.came, o, w_.common.pseudonym);
     const auto* via = sibling != nullptr ? sibling : sources_.parent();
     head->origin = from.lease.endpoint();
     head->origin_time = std::chrono::duration_cast<std::chrono::microseconds>(steady_now() -
@@ -181,11 +180,7 @@ cache::head_ptr producer::publish_head() {
     if (sources_.knows_peers() && !from.may_be_replaced() && o.is_get) {
         w_.common.peers->siblings().note_origin(head->origin_time);
     }
-    auto whom = word_of::origin;
-    if (sibling != nullptr) {
-        whom = sibling->proxy_only ? word_of::unkept_sibling : word_of::sibling;
-    }
-    keeping_.judge(*head, from.came, whom);
+    keeping_.judge(*head, from.came);
     keeping_.is_known_to(head, into_.producer_head(head));
     keeping_.promise(is_all_here(*head));
     from.lease.buffer().consume(from.came.head.bytes);

@@ -24,10 +24,21 @@ struct recycled_head : cache::fetched_head {
 
 }  // namespace
 
+http::freshness_rules rules_for(const fetch_order& order,
+                                std::optional<http::seconds> at_most,
+                                http::field_list fields) {
+    auto rules = http::is_personal(order.request->head.fields, fields)
+                     ? order.freshness().for_one_client()
+                     : order.freshness();
+    if (at_most) {
+        rules.at_most = std::min(rules.at_most.value_or(*at_most), *at_most);
+    }
+    return rules;
+}
+
 std::shared_ptr<cache::fetched_head> head_for_readers(const received& from,
                                                       const fetch_order& order,
-                                                      std::string_view pseudonym,
-                                                      std::optional<http::seconds> at_most) {
+                                                      std::string_view pseudonym) {
     std::shared_ptr<cache::fetched_head> head = std::allocate_shared<recycled_head>(
         recycled<recycled_head>{});
     const auto date = http::format_date(from.came);
@@ -53,12 +64,7 @@ std::shared_ptr<cache::fetched_head> head_for_readers(const received& from,
         head->length = from.framing.stated_length;
     }
     const auto& fields = from.head.fields;
-    auto rules = http::is_personal(order.request->head.fields, fields)
-                     ? order.freshness().for_one_client()
-                     : order.freshness();
-    if (at_most) {
-        rules.at_most = std::min(rules.at_most.value_or(*at_most), *at_most);
-    }
+    const auto rules = rules_for(order, from.at_most, fields);
     head->directives = http::without(
         http::read_governing_directives(fields, order.now_settings->options.targeted),
         rules.set_aside);

@@ -13,6 +13,11 @@
 
 namespace reprise::proxy::fetch {
 
+/// Whose word a response is. A sibling's is less than an origin's: what it answers with Set-Cookie is
+/// not stored, and it says nothing of what the key's next response will be (whether it can be shared,
+/// how long it is). `unkept_sibling`: proxy_only, nothing of it is stored. A parent's is `origin`.
+enum class word_of : std::uint8_t { origin, sibling, unkept_sibling };
+
 struct received {
     http::response_head head;  ///< views into the connection's buffer: gone when the body is read
     http::body_framing framing;
@@ -21,14 +26,21 @@ struct received {
     wall_time resident_requested{}, resident_came{};  ///< the same in resident time
     std::uint16_t turn = 0;                           ///< of the request: cache::next_turn()
     steady_time sent{};
+    word_of by = word_of::origin;
+    /// It is fresh for no longer: peers[].max_age of the sibling that it is from.
+    std::optional<http::seconds> at_most{};
 };
 
+/// By which the lifetime of a response with these fields is told: the order's, and nothing raised of
+/// what belongs to one client.
+/// @param at_most  received's
+[[nodiscard]] http::freshness_rules rules_for(const fetch_order& order,
+                                              std::optional<http::seconds> at_most,
+                                              http::field_list fields);
+
 /// All but the verdict, whence it came, and what becomes of it.
-/// @param at_most  it is fresh for no longer: peers[].max_age of the sibling that it is from
-[[nodiscard]] std::shared_ptr<cache::fetched_head> head_for_readers(
-    const received& from,
-    const fetch_order& order,
-    std::string_view pseudonym,
-    std::optional<http::seconds> at_most = std::nullopt);
+[[nodiscard]] std::shared_ptr<cache::fetched_head> head_for_readers(const received& from,
+                                                                    const fetch_order& order,
+                                                                    std::string_view pseudonym);
 
 }  // namespace reprise::proxy::fetch

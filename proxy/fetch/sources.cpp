@@ -220,6 +220,18 @@ bool sources::home_declines() {
     return true;
 }
 
+// Of the answer in hand. A home is believed as the sibling that it is.
+void sources::note_whose_word() {
+    const auto* const sibling = here_.sibling ? here_.sibling.get() : home();
+    auto& came = here_.came;
+    came.by = word_of::origin;
+    came.at_most.reset();
+    if (sibling != nullptr) {
+        came.by = sibling->proxy_only ? word_of::unkept_sibling : word_of::sibling;
+        came.at_most = sibling->max_age;
+    }
+}
+
 // From now on the others are asked.
 void sources::pass_home_by() {
     w_.counts.homes_failed.add();
@@ -409,6 +421,7 @@ awaitable<trouble> sources::find(bool validate) {
         if (parent() != nullptr) {
             note_parent_answered();
         }
+        note_whose_word();
         co_return std::nullopt;
     }
     if (at_.rivals) {

@@ -73,6 +73,7 @@ private:
     void ask_siblings();
     [[nodiscard]] awaitable<bool> wait_for_siblings(steady_time until);
     void adopt_sibling();
+    void note_whose_word();
     [[nodiscard]] awaitable<head_end> ask_origins();
     [[nodiscard]] net::origin_address address() const;
     [[nodiscard]] bool take_idle(bool fresh_only);

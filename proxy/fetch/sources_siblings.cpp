@@ -124,6 +124,7 @@ void sources::adopt_sibling() {
     here_.came.turn = won->turn;
     here_.sibling = std::move(won->from);
     here_.sibling_slot = won->slot;
+    note_whose_word();
     here_.waits_too = http::was_collapsed(here_.came.head.fields) ? here_.sibling : nullptr;
     here_.waits_too_slot = won->slot;
     here_.sibling_took = won->took;

@@ -70,11 +70,19 @@ struct arrival {
         came.framing = *http::response_framing(came.head, order->request->head.method);
         came.requested = came.came = wall_now();
         came.resident_requested = came.resident_came = resident_now();
-        const auto made = head_for_readers(came, *order, "me", at_most);
-        kept.judge(*made, came, whom);
+        came.by = whom;
+        came.at_most = at_most;
+        const auto made = head_for_readers(came, *order, "me");
+        kept.judge(*made, came);
         kept.is_known_to(made, order->into->producer_head(made));
         published = made;
         return *made;
+    }
+    /// The rest comes from elsewhere, behind this head.
+    void goes_on(const std::string& status_and_fields) {
+        text = "HTTP/1.1 " + status_and_fields + "\r\n";
+        REQUIRE(http::parse_response_head(text, came.head, {}).state == http::head_state::done);
+        kept.goes_on(came);
     }
     void body(const std::string& bytes) {
         order->into->producer_append(bytes);

@@ -238,6 +238,55 @@ TEST_CASE("a part that was asked for is kept as a part, beside what is held of t
     CHECK(whole.found() == "helloworld");
 }
 
+TEST_CASE("a part that tells variants apart otherwise is none of what is stored") {
+    const std::string part = "206 Partial Content\r\nCache-Control: max-age=60\r\nETag: \"1\"\r\n";
+    const std::string vary = "Vary: Accept-Language\r\n";
+    struct {
+        std::string first, then;
+        bool together;
+    } const pairs[]{{"", "", true}, {vary, "", true}, {vary, vary, true}, {"", vary, false}};
+    for (const auto& pair : pairs) {
+        CAPTURE(pair.first);
+        CAPTURE(pair.then);
+        node at;
+        const auto arrives = [&](const std::string& range, const std::string& fields) {
+            arrival one{at, "GET http://a.example/x", "Range: bytes=" + range + "\r\n"};
+            one.order->own_range = true;
+            one.order->replaces = true;
+            one.head(part + fields + "Content-Range: bytes " + range +
+                     "/10\r\nContent-Length: 5\r\n");
+            one.body(range == "0-4" ? "hello" : "world");
+            one.end();
+        };
+        arrives("0-4", pair.first);
+        arrives("5-9", pair.then);
+        CHECK((arrival{at}.found() == "helloworld") == pair.together);
+    }
+}
+
+TEST_CASE("what goes on elsewhere is kept only where its last source allows it") {
+    auto options = with_memory(1u << 20);
+    options.admission.choice = {config::admission_policy::always, 2};
+    const std::string head = "200 OK\r\nContent-Length: 5\r\nETag: \"1\"\r\n";
+    for (const auto& [fields, is_kept] :
+         {std::pair{"Cache-Control: max-age=60\r\n", true},
+          std::pair{"Cache-Control: max-age=1\r\n", true},
+          std::pair{"Cache-Control: private\r\n", false},
+          std::pair{"Cache-Control: no-store\r\n", false},
+          std::pair{"Cache-Control: max-age=60\r\nSet-Cookie: a=b\r\n", false},
+          std::pair{"Cache-Control: max-age=60\r\nVary: Accept-Language\r\n", false}}) {
+        CAPTURE(fields);
+        node at{options};
+        arrival one{at};
+        CHECK(one.head(head + "Cache-Control: max-age=60\r\n", word_of::sibling).stored);
+        one.body("he");
+        one.goes_on(head + fields);
+        one.body("llo");
+        one.end();
+        CHECK(one.found().has_value() == is_kept);
+    }
+}
+
 TEST_CASE("an error with a lifetime does not take the place of what may stand in for it") {
     node at;
     see(at);
