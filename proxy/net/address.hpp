@@ -34,6 +34,11 @@ struct address_hash {
 /// take for its next connection. Whatever is bounded for a client is bounded for that.
 [[nodiscard]] address_bytes place_of_client(address_bytes at) noexcept;
 
+/// Whose share of what is scarce something is taken from (connections to an origin, questions to name
+/// servers): a client's place. None: nobody's, since whoever asks speaks for many (peers,
+/// access.fronts) or for the proxy itself.
+using share_holder = std::optional<address_bytes>;
+
 /// The other way: a mapped form becomes an IPv4 address. No scope.
 [[nodiscard]] asio::ip::address to_address(const address_bytes& bytes) noexcept;
 

@@ -242,11 +242,12 @@ awaitable<attempt<tcp_socket>> dial(resolver& names,
                                     std::string host,
                                     std::uint16_t port,
                                     bool exempt,
-                                    steady_time until) {
+                                    steady_time until,
+                                    share_holder asker) {
     auto& timer = names.timer();
     auto found = names.known(host);
     if (!found) {
-        found = co_await names.resolve(host, until);
+        found = co_await names.resolve(host, until, asker);
     }
     if (found->has_error()) {
         co_return found->error();

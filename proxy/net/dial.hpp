@@ -21,12 +21,14 @@ namespace reprise::proxy::net {
 /// left none; connect_refused, connect_unreachable, connect_timeout; out_of_memory when
 /// nothing_left. All but destination_refused and out_of_memory may be tried elsewhere.
 /// @param exempt  a configured upstream: the guard lets it pass
+/// @param asker   the resolver's
 [[nodiscard]] awaitable<attempt<tcp_socket>> dial(resolver& names,
                                                   std::shared_ptr<const destination_guard> guard,
                                                   std::string host,
                                                   std::uint16_t port,
                                                   bool exempt,
-                                                  steady_time until);
+                                                  steady_time until,
+                                                  share_holder asker = {});
 
 /// Whether the system had no descriptor or memory for a socket: a little later it may.
 [[nodiscard]] bool nothing_left(const boost::system::error_code& error) noexcept;

@@ -55,9 +55,11 @@ awaitable<attempt<opened>> open_through(pool_state& mine,
 awaitable<attempt<opened>> open_directly(pool_state& mine,
                                          std::shared_ptr<const destination_guard> judge,
                                          origin_address to,
-                                         steady_time until) {
+                                         steady_time until,
+                                         share_holder asker) {
     const std::string host{to.host};
-    auto socket = co_await dial(mine.names, std::move(judge), host, to.port, to.exempt, until);
+    auto socket = co_await dial(
+        mine.names, std::move(judge), host, to.port, to.exempt, until, asker);
     if (socket.has_error()) {
         co_return std::move(socket.error());
     }
@@ -282,7 +284,7 @@ awaitable<attempt<origin_lease>> origin_pool::acquire(origin_address to,
     const auto judge = mine->guard;
     mine->add(mine->figures.dials, 1);
     auto opening = to.through ? open_through(*mine, judge, to, until)
-                              : open_directly(*mine, judge, to, until);
+                              : open_directly(*mine, judge, to, until, holder);
     auto made = co_await std::move(opening);
     if (made.has_error()) {
         mine->add(mine->figures.failures, 1);

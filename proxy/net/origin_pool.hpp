@@ -53,10 +53,6 @@ struct origin_address {
 /// An origin_address::owner whose connections are for one request each: they are not to be given back.
 inline constexpr std::uint64_t owner_of_one_request = ~std::uint64_t{0};
 
-/// Whose share of the connections to an origin one is taken from: a client's address. None:
-/// nobody's, since whoever asks speaks for many (peers, access.fronts) or for the proxy itself.
-using share_holder = std::optional<address_bytes>;
-
 /// Counted by the pool's thread, read by any.
 struct origin_figures {
     std::atomic<std::uint64_t> open{0};      ///< connections now, in use and idle

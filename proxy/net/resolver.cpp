@@ -9,6 +9,7 @@
 #include <atomic>
 #include <map>
 #include <optional>
+#include <unordered_map>
 #include <utility>
 
 // The life of a question: it is started by the first request, joined by others, answered when both
@@ -100,6 +101,7 @@ struct resolver::state {
         dns_answer heard[2];  // by family, as far as it was
         unsigned open = 2;    // families not heard yet
         bool current = true;  // false: settings have changed since, so it is not cached
+        share_holder asker;
         steady_time give_up;
         deadline grace;
         std::optional<asked_answer> answer;
@@ -120,7 +122,10 @@ struct resolver::state {
           channel(std::make_unique<dns_channel>(with, wanted)) {}
 
     std::optional<asked_answer> known(const std::string& name, steady_time now);
-    question_ptr join_or_ask(const std::string& name, steady_time now);
+    attempt<question_ptr> join_or_ask(const std::string& name,
+                                      steady_time now,
+                                      const share_holder& asker);
+    void forget(const question_ptr& ended);
     void hear(const question_ptr& asked, std::size_t family, dns_answer brought);
     void settle(question& asked);
     asked_answer conclude(const question& asked, steady_time now, std::chrono::seconds& keep) const;
@@ -134,6 +139,7 @@ struct resolver::state {
     std::unique_ptr<dns_channel> channel;
     std::vector<std::unique_ptr<dns_channel>> retired;  // until what they were asked is answered
     std::map<std::string, question_ptr, std::less<>> questions;
+    std::unordered_map<address_bytes, std::size_t, address_hash> asked_by;  // open ones, by clients
     cache young, old;  // two generations, each half of most_names: bounded without a list of uses
     std::atomic<std::uint64_t> asked{0}, from_cache{0}, failures{0};
     bool stopped = false;
@@ -188,21 +194,34 @@ void resolver::state::keep_answer(const std::string& name,
     young.insert_or_assign(name, cached{answer, until});
 }
 
-/// Null when too many questions are under way.
-resolver::state::question_ptr resolver::state::join_or_ask(const std::string& name,
-                                                           steady_time now) {
+attempt<resolver::state::question_ptr> resolver::state::join_or_ask(const std::string& name,
+                                                                    steady_time now,
+                                                                    const share_holder& asker) {
     const auto found = questions.find(name);
     if (found != questions.end() && !found->second->answer) {
         return found->second;
     }
     if (channel->under_way() >= 2 * most_questions) {
-        return nullptr;
+        return failed(failure_code::dns_error, name, "too many names are being asked for").error();
+    }
+    if (asker) {
+        const auto of_asker = asked_by.find(*asker);
+        if (of_asker != asked_by.end() && of_asker->second >= most_questions_of_one) {
+            return failed(failure_code::dns_error,
+                          name,
+                          "too many names are being asked for by this client")
+                .error();
+        }
     }
     std::erase_if(retired, [](const auto& each) { return each->under_way() == 0; });
 
     auto asking = std::make_shared<question>(*this, name);
     asking->give_up = now + options.timeout;
     questions.insert_or_assign(name, asking);
+    asking->asker = asker;
+    if (asker) {
+        ++asked_by[*asker];
+    }
     asked.fetch_add(1, std::memory_order_relaxed);
     constexpr std::array families{ip_family::v6, ip_family::v4};  // RFC 8305 3: AAAA first
     for (std::size_t family = 0; family < families.size(); ++family) {
@@ -237,10 +256,18 @@ void resolver::state::hear(const question_ptr& asking, std::size_t family, dns_a
     }
     if (asking->open == 0) {
         asking->grace.clear();
-        const auto found = questions.find(asking->name);
-        if (found != questions.end() && found->second == asking) {
-            questions.erase(found);
-        }
+        forget(asking);
+    }
+}
+
+void resolver::state::forget(const question_ptr& ended) {
+    const auto found = questions.find(ended->name);
+    if (found != questions.end() && found->second == ended) {
+        questions.erase(found);
+    }
+    const auto of_asker = ended->asker ? asked_by.find(*ended->asker) : asked_by.end();
+    if (of_asker != asked_by.end() && --of_asker->second == 0) {
+        asked_by.erase(of_asker);
     }
 }
 
@@ -377,7 +404,7 @@ namespace {
 template <class Question>
 class place_in_line {
 public:
-    place_in_line(Question& asking, deadlines& timer) : asking_(asking), arrived_(timer) {
+    place_in_line(const Question& asking, deadlines& timer) : asking_(asking), arrived_(timer) {
         asking_->waiters.push_back(&arrived_);
     }
     ~place_in_line() { std::erase(asking_->waiters, &arrived_); }
@@ -392,17 +419,20 @@ private:
 };
 }  // namespace
 
-awaitable<attempt<resolved>> resolver::resolve(std::string host, steady_time until) {
+awaitable<attempt<resolved>> resolver::resolve(std::string host,
+                                               steady_time until,
+                                               share_holder asker) {
     const auto mine = state_;  // the resolver may go while we wait
     const auto now = steady_now();
     const auto name = name_key(host);
     if (auto answer = mine->known(name, now)) {
         co_return std::move(*answer);
     }
-    auto asking = mine->join_or_ask(name, now);
-    if (!asking) {
-        co_return failed(failure_code::dns_error, name, "too many names are being asked for");
+    auto found = mine->join_or_ask(name, now, asker);
+    if (found.has_error()) {
+        co_return std::move(found.error());
     }
+    const auto asking = std::move(*found);
     if (!asking->answer) {
         place_in_line line{asking, mine->timer};
         const auto patience = std::min(until, asking->give_up);

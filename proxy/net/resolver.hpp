@@ -7,6 +7,7 @@
 #include "config/options.hpp"
 #include "proxy/base/clock.hpp"
 #include "proxy/base/failure.hpp"
+#include "proxy/net/address.hpp"
 #include "proxy/net/asio.hpp"
 #include "proxy/net/deadlines.hpp"
 
@@ -29,7 +30,8 @@ using resolved = std::shared_ptr<const resolution>;
 
 /// One for each thread; nothing in it is shared.
 ///
-/// Memory    at most most_names cached names and most_questions questions under way.
+/// Memory    at most most_names cached names and most_questions questions under way, which may outlive
+///           whoever asked; most_questions_of_one of them by one client.
 /// Answers   numeric hosts and "localhost" (RFC 6761 6.3) itself, then the hosts file, the cache,
 ///           and the name servers. A and AAAA are asked side by side; when one of them has
 ///           addresses the other is waited for at most some 50-150 ms more (RFC 8305 3).
@@ -41,6 +43,7 @@ public:
     static constexpr std::size_t most_addresses = 512;
     static constexpr std::size_t most_names = 10'000;
     static constexpr std::size_t most_questions = 1'000;
+    static constexpr std::size_t most_questions_of_one = most_questions / 4;
 
     /// @throws std::runtime_error when the servers can't be set or c-ares can't start
     resolver(deadlines& timer, const config::dns_options& options);
@@ -49,7 +52,10 @@ public:
     resolver& operator=(const resolver&) = delete;
 
     /// Waits until `until` or dns.timeout from now, whichever is earlier.
-    [[nodiscard]] awaitable<attempt<resolved>> resolve(std::string host, steady_time until);
+    /// @param asker  whose share of the questions a new one is taken from
+    [[nodiscard]] awaitable<attempt<resolved>> resolve(std::string host,
+                                                       steady_time until,
+                                                       share_holder asker = {});
 
     /// What resolve() would answer without waiting: addresses or a known failure; none when a
     /// server must be asked. Spares the coroutine.

@@ -39,7 +39,8 @@ awaitable<attempt<net::passage>> reach(const wanted_far_end& to) {
                                       http::connect_host(target),
                                       target.port,
                                       false,
-                                      patience(to));
+                                      patience(to),
+                                      to.asker);
     if (!dialled) {
         co_return std::move(dialled.error());
     }

@@ -4,6 +4,7 @@
 #include "proxy/base/failure.hpp"
 #include "proxy/http/message_head.hpp"
 #include "proxy/http/target.hpp"
+#include "proxy/net/address.hpp"
 #include "proxy/net/way_through.hpp"
 #include "proxy/serve/ledger.hpp"
 #include "proxy/thread/settings.hpp"
@@ -20,6 +21,7 @@ struct wanted_far_end {
     const http::request_head& head;  ///< CONNECT's
     ledger& book;
     std::string_view why;  ///< its tunnel is not opened; static text
+    net::share_holder asker;
 };
 
 /// Says whom it asked to the ledger. Time: timeouts.origin_connect, for each parent anew.

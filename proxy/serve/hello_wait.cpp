@@ -153,8 +153,13 @@ awaitable<ended> hello_wait::pass_on(std::string_view why) {
     const auto& asked = request_->asked;
     w.counts.tunnels_passed_on.add();
     w.common.tunnels.note_passed_on(http::connect_host(asked.target), why);
-    const wanted_far_end to{
-        w, *request_->settings, asked.target, asked.copy->head, request_->book, why};
+    const wanted_far_end to{w,
+                            *request_->settings,
+                            asked.target,
+                            asked.copy->head,
+                            request_->book,
+                            why,
+                            w.share_of(request_->client.at)};
     auto reached = co_await reach_far_end(to);
     if (!reached) {
         request_->book.error = reached.error().detail;

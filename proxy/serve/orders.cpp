@@ -40,9 +40,7 @@ std::shared_ptr<fetch::fetch_order> make_order(exchange_state& x) {
     o.inside = asked.inside;
     o.owner = asked.owner;
     o.client_address = x.client.address;
-    if (!x.w.speaks_for_many(x.client.at)) {
-        o.charged_to = net::place_of_client(x.client.at);
-    }
+    o.charged_to = x.w.share_of(x.client.at);
     o.asked = asked.facts.asked;
     o.key = asked.key;
     o.url = asked.url;

@@ -9,7 +9,13 @@
 namespace reprise::proxy::serve {
 
 awaitable<ended_or_next> tunnel::connect() {
-    const wanted_far_end to{x_.w, *x_.settings, x_.asked.target, *x_.asked.head, x_.book, why_};
+    const wanted_far_end to{x_.w,
+                            *x_.settings,
+                            x_.asked.target,
+                            *x_.asked.head,
+                            x_.book,
+                            why_,
+                            x_.w.share_of(x_.client.at)};
     auto reached = co_await reach_far_end(to);
     if (!reached) {
         co_return answers::refused{std::move(reached.error())};

@@ -188,6 +188,10 @@ bool worker::speaks_for_many(const net::address_bytes& client) const {
            (peers && peers->book->is_peer(net::to_address(client)));
 }
 
+net::share_holder worker::share_of(const net::address_bytes& client) const {
+    return speaks_for_many(client) ? net::share_holder{} : net::place_of_client(client);
+}
+
 // Ending one may unlist it, later: within the loop nothing changes.
 template <class Action>
 void worker::with_each_client(Action act) {

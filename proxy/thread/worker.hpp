@@ -165,6 +165,8 @@ struct worker {
     /// A peer's address, or one of access.fronts: it is no one client, and no share of one client
     /// bounds it.
     [[nodiscard]] bool speaks_for_many(const net::address_bytes& client) const;
+    /// Whose share of what is scarce a request of this client's is charged to.
+    [[nodiscard]] net::share_holder share_of(const net::address_bytes& client) const;
 
     [[nodiscard]] std::uint64_t next_request_id() noexcept { return ++request_id_; }
 

@@ -41,8 +41,9 @@ using list = std::vector<std::string>;
 awaitable<void> resolve_into(resolver& names,
                              std::string host,
                              steady_time until,
-                             std::optional<answer>& result) {
-    auto found = co_await names.resolve(std::move(host), until);
+                             std::optional<answer>& result,
+                             share_holder asker = {}) {
+    auto found = co_await names.resolve(std::move(host), until, asker);
     result.emplace(std::move(found));
 }
 
@@ -306,6 +307,45 @@ TEST_CASE("new settings ask the new server and forget what the old one said") {
     test.run_until([&] { return slow.has_value(); });
     REQUIRE(slow);
     CHECK(answer_texts(test.ask(names, "slow.test")) == list{"192.0.2.4"});
+}
+
+TEST_CASE("one client's questions that nobody answers leave others' theirs") {
+    with_dns test;
+    test.options.timeout = 1500ms;
+    const auto name = [](std::size_t i) { return "silent" + std::to_string(i) + ".test"; };
+    for (std::size_t i = 0; i < resolver::most_questions_of_one + 2; ++i) {
+        test.server.set(name(i), dns_type::a, {.silent = true});
+        test.server.set(name(i), dns_type::aaaa, {.silent = true});
+    }
+    test.server.set_v4("other.test", "192.0.2.1");
+    resolver names{test.timer, test.options};
+    const share_holder one = canonical(asio::ip::make_address("192.0.2.7"));
+    const share_holder another = canonical(asio::ip::make_address("192.0.2.8"));
+    // Whoever asks leaves soon, and the question stays.
+    std::vector<std::optional<answer>> results(resolver::most_questions_of_one);
+    for (std::size_t i = 0; i < results.size(); ++i) {
+        test.start(resolve_into(names, name(i), steady_now() + 10ms, results[i], one));
+    }
+    test.run_until([&] {
+        return std::all_of(results.begin(), results.end(), [](auto& each) { return each; });
+    });
+    CHECK(names.failures() == 0);
+    CHECK(names.asked() == resolver::most_questions_of_one);
+    const auto last = resolver::most_questions_of_one;
+    const auto refused = test.finish(names.resolve(name(last), late(), one));
+    REQUIRE(refused.has_error());
+    CHECK(refused.error().code == failure_code::dns_error);
+    CHECK(refused.error().detail.find("by this client") != std::string::npos);
+    CHECK(names.asked() == resolver::most_questions_of_one);
+    CHECK(answer_texts(test.finish(names.resolve("other.test", late(), another))) ==
+          list{"192.0.2.1"});
+    CHECK(test.finish(names.resolve(name(last), steady_now(), {})).has_error());
+    CHECK(names.asked() == resolver::most_questions_of_one + 2);
+    // What is known, or asked for already, takes of no share; and what is over gives it back.
+    CHECK(answer_texts(test.finish(names.resolve("other.test", late(), one))) == list{"192.0.2.1"});
+    test.run_until([&] { return names.failures() == resolver::most_questions_of_one + 1; });
+    test.server.set_v4("more.test", "192.0.2.2");
+    CHECK(answer_texts(test.finish(names.resolve("more.test", late(), one))) == list{"192.0.2.2"});
 }
 
 TEST_CASE("stopping ends every question at once") {
