@@ -129,14 +129,17 @@ void keeping::finish(bool trusted, cache::packed_wait took) {
     wait_ = took;
     record_sights();
     judge_size();
-    if (!trusted) {
+    // Asked here, and not of the fetch alone: whoever joined before it was taken back may ask for all of
+    // it to be kept afterwards.
+    const bool may_be_kept = trusted && storable_;
+    if (!may_be_kept) {
         on_disk_.reset();
         into_.keep_no_more();
     }
     const bool kept_out = waits() || (refused_ && !on_disk_ && !into_.kept_whole());
     if (on_disk_) {
         finish_on_disk();
-    } else if (into_.kept_whole()) {
+    } else if (may_be_kept && into_.kept_whole()) {
         store_body();
     }
     if (kept_out && !too_large_) {

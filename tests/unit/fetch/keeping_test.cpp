@@ -281,6 +281,8 @@ TEST_CASE("what goes on elsewhere is kept only where its last source allows it")
         CHECK(one.head(head + "Cache-Control: max-age=60\r\n", word_of::sibling).stored);
         one.body("he");
         one.goes_on(head + fields);
+        // Who joined before that was known, and is a sight, wants all of it kept.
+        (void)one.order->into->keep_whole();
         one.body("llo");
         one.end();
         CHECK(one.found().has_value() == is_kept);
