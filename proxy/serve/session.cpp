@@ -29,10 +29,12 @@ constexpr unsigned most_in_a_row = 4;
 }  // namespace
 
 connection_slot::connection_slot(thread::worker& w, const net::address_bytes& client)
-    : client_{net::place_of_client(client)} {
+    : client_{client} {
     const auto& limits = w.current->options.limits;
-    const auto most = w.speaks_for_many(client) ? limits.client_connections
-                                                : limits.connections_per_client;
+    const auto share = w.share_of(client);
+    const auto most = share ? limits.connections_per_client : limits.client_connections;
+    // Whoever speaks for many is not counted with the clients of its network.
+    client_ = share.value_or(client);
     if (w.common.clients.enter(client_, most, limits.client_connections)) {
         of_ = &w.common.clients;
     }

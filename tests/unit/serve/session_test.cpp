@@ -79,6 +79,24 @@ std::string pipelined(unsigned count = many) {
 
 TEST_SUITE_BEGIN("serve/session");
 
+TEST_CASE("a front's connections are not those of the clients of its network") {
+    auto options = fetch::test::with_memory(1u << 20);
+    const auto at = [](const char* text) { return net::canonical(asio::ip::make_address(text)); };
+    config::network front;
+    front.address = at("2001:db8::10");
+    front.prefix_bits = 128;
+    options.access.fronts = {front};
+    options.limits.connections_per_client = 1;
+    bench on{options};
+    const auto enters = [&](const char* from) { return connection_slot{on.at.w, at(from)}; };
+    const auto one = enters("2001:db8::10");
+    const auto another = enters("2001:db8::10");
+    CHECK((one && another));
+    const auto client = enters("2001:db8::20");
+    CHECK(client);
+    CHECK_FALSE(enters("2001:db8::21"));  // who has one of the network's addresses has them all
+}
+
 TEST_CASE("a client that pipelines keeps nobody waiting who is accepted with it") {
     served by;
     auto greedy = by.connects(), modest = by.connects();
