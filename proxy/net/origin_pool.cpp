@@ -156,10 +156,13 @@ owned_connections::owned_connections(const origin_pool& of)
       owner_{[] {
           static std::atomic<std::uint64_t> given{0};
           return given.fetch_add(1, std::memory_order_relaxed) + 1;
-      }()} {}
+      }()} {
+    of.state_->owners.insert(owner_);
+}
 
 owned_connections::~owned_connections() {
     if (const auto pool = of_.lock()) {
+        pool->owners.erase(owner_);
         pool->close_idle_of(owner_);
     }
 }
@@ -291,7 +294,7 @@ awaitable<attempt<origin_lease>> origin_pool::acquire(origin_address to,
         co_return std::move(made.error());
     }
     auto connection = std::make_unique<pool_connection>(
-        std::move(made->stream), made->far, group, to.owner);
+        std::move(made->stream), made->far, group, to.owner, holder);
     slot.hand_over();
     connection->share = share;
     connection->judged_by = judge;

@@ -50,7 +50,7 @@ struct origin_address {
     auto operator<=>(const origin_address&) const = default;
 };
 
-/// An origin_address::owner whose connections are for one request each: they are not to be given back.
+/// An origin_address::owner whose connections are for one request each: given back, they are closed.
 inline constexpr std::uint64_t owner_of_one_request = ~std::uint64_t{0};
 
 /// Counted by the pool's thread, read by any.
@@ -173,8 +173,11 @@ private:
     std::shared_ptr<detail::pool_state> state_;
 };
 
-/// The connections of a pool that are one client's alone. They count to the limits of their origin, but
-/// for origins.idle; where those leave no room, the longest unused connection there is closed, one's own too.
+/// The connections of a pool that are one client's alone: what is given back when it has gone is closed.
+/// They count to the limits of their origin. Unused, a client may have origins.connections_per_client of
+/// them there, beside origins.idle of everybody's. Where the limits leave no room, the longest unused
+/// connection is closed, one's own too; and what is given back while others wait in line, whose it is not,
+/// is closed for them, so that a login that was under way on it begins anew.
 /// Threads   the pool's; it may outlive the pool.
 class owned_connections {
 public:

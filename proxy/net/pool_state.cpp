@@ -17,13 +17,15 @@ constexpr std::size_t most_unused_shares = 64;       // in a group: spares their
 pool_connection::pool_connection(byte_stream from,
                                  asio::ip::address to,
                                  pool_group& in,
-                                 std::uint64_t whose)
+                                 std::uint64_t whose,
+                                 const share_holder& asked_by)
     : socket(std::move(from)),
       address(std::move(to)),
       endpoint(
           endpoint_text(address, in.address.through ? in.address.through->port : in.address.port)),
       group(&in),
-      owner{whose} {}
+      owner{whose},
+      holder{asked_by} {}
 
 pool_waiter::pool_waiter(pool_state& in,
                          pool_group& at,
@@ -197,21 +199,20 @@ connection_ptr pool_state::unlist_last_of(pool_group& group, std::uint64_t owner
     return nullptr;
 }
 
-connection_ptr pool_state::unlist_first_of(pool_group& group, std::uint64_t owner) {
-    for (std::size_t i = 0; i < group.idle.size(); ++i) {
-        if (group.idle[i]->owner == owner) {
-            return unlist(group, i);
-        }
-    }
-    return nullptr;
-}
-
-// What is one client's own is not bounded by origins.idle: a login takes two requests and more on one
-// connection, and it has one or two at a time. Together they are bounded by origins.connections.
-void pool_state::make_room_for_idle(pool_group& group, std::uint64_t owner) {
+// Of everybody's, origins.idle are kept; of what is its clients' own, as many for each as one client may
+// use at once: a login takes two requests and more on one connection.
+void pool_state::make_room_for_idle(pool_group& group, const pool_connection& next) {
+    const auto is_alike = [&](const connection_ptr& one) {
+        return next.owner == 0 ? one->owner == 0 : one->owner != 0 && one->holder == next.holder;
+    };
+    auto& idle = group.idle;
+    const auto kept = next.owner == 0 ? idle.size() - group.idle_owned
+                                      : static_cast<std::size_t>(
+                                            std::count_if(idle.begin(), idle.end(), is_alike));
     connection_ptr gone;
-    if (owner == 0 && group.idle.size() - group.idle_owned >= options.idle) {
-        gone = unlist_first_of(group, 0);
+    if (kept >= (next.owner == 0 ? options.idle : options.connections_per_client)) {
+        const auto first = std::find_if(idle.begin(), idle.end(), is_alike);
+        gone = unlist(group, static_cast<std::size_t>(first - idle.begin()));
     } else if (idle_count >= origin_pool::most_idle) {
         gone = unlist_oldest();
     }
@@ -301,7 +302,8 @@ void pool_state::put_back(connection_ptr connection) {
     if (!connection->buffer.empty()) {
         caught(*connection);
     }
-    if (stopped || group.open > options.connections || distrusts(group)) {
+    if (stopped || group.open > options.connections || distrusts(group) ||
+        !may_come_back(*connection)) {
         discard(std::move(connection));
         return;
     }
@@ -323,7 +325,7 @@ void pool_state::put_back(connection_ptr connection) {
         discard(std::move(connection));
         return;
     }
-    make_room_for_idle(group, connection->owner);
+    make_room_for_idle(group, *connection);
     group.idle_owned += connection->owner != 0 ? 1 : 0;
     connection->idle_since = steady_now();
     connection->insert_before(oldest_first);

@@ -24,6 +24,7 @@
 #include <map>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace reprise::proxy::net::detail {
@@ -39,7 +40,11 @@ struct pool_share {
 };
 
 struct pool_connection : list_link {
-    pool_connection(byte_stream from, asio::ip::address to, pool_group& in, std::uint64_t whose);
+    pool_connection(byte_stream from,
+                    asio::ip::address to,
+                    pool_group& in,
+                    std::uint64_t whose,
+                    const share_holder& asked_by);
 
     byte_stream socket;
     read_buffer buffer;
@@ -47,6 +52,7 @@ struct pool_connection : list_link {
     std::string endpoint;  // endpoint_text of that: made once, for each of its requests
     pool_group* group;
     std::uint64_t owner;          // origin_address::owner
+    share_holder holder;          // whom it was made for
     pool_share* share = nullptr;  // null: idle, or nobody's
     std::shared_ptr<const destination_guard> judged_by;
     tls_trust_ptr believed_by{};  ///< by whom its certificate was; null: no TLS
@@ -152,8 +158,7 @@ struct pool_state {
     connection_ptr unlist(pool_group& group, std::size_t index);
     connection_ptr unlist_oldest();
     connection_ptr unlist_last_of(pool_group& group, std::uint64_t owner);
-    connection_ptr unlist_first_of(pool_group& group, std::uint64_t owner);
-    void make_room_for_idle(pool_group& group, std::uint64_t owner);
+    void make_room_for_idle(pool_group& group, const pool_connection& next);
     void put_back(connection_ptr connection);
     void close_keeping_slot(connection_ptr connection);
     void discard(connection_ptr connection);
@@ -168,6 +173,10 @@ struct pool_state {
                      std::memory_order_relaxed);
     }
 
+    [[nodiscard]] bool may_come_back(const pool_connection& one) const {
+        return one.owner == 0 || owners.contains(one.owner);
+    }
+
     deadlines& timer;
     resolver& names;
     std::shared_ptr<const destination_guard> guard;
@@ -177,6 +186,7 @@ struct pool_state {
     surplus_listener told;
     config::origin_options options;
     origin_figures figures;
+    std::unordered_set<std::uint64_t> owners;  // those that live
     list_link oldest_first;
     std::size_t idle_count = 0;
     std::size_t used_up = 0;  // shares that may have no more

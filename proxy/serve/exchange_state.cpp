@@ -59,6 +59,15 @@ void exchange_state::read_request() {
     }
 }
 
+// So that what is logged in on it is logged in for nobody else. A front writes nothing into a tunnel.
+bool exchange_state::is_one_clients() const {
+    return client_.inside || (!client_.fronted && !w.speaks_for_many(client_.at));
+}
+
+bool exchange_state::keeps_logins_apart() const {
+    return !asked_.accelerator && !asked_.inside && is_one_clients();
+}
+
 void exchange_state::note_login() {
     if (asked_.refused) {
         return;
@@ -68,7 +77,7 @@ void exchange_state::note_login() {
     if (!logs_in && !client_.logins) {
         return;
     }
-    if (client_.fronted || w.speaks_for_many(client_.at)) {
+    if (!is_one_clients()) {
         // Its next request is another client's: what was logged in serves this one, and ends.
         client_.logins.reset();
         asked_.owner = logs_in ? net::owner_of_one_request : 0;

@@ -55,6 +55,9 @@ struct exchange_state {
     /// A sibling asks for what belongs here (peer/homes.hpp): its client waits, and no other home is
     /// asked.
     [[nodiscard]] bool is_handed_on() const noexcept;
+    /// Its connection is one client's, which asks by a proxy, and knows it: what it logs in at an origin is
+    /// its own (connection_logins.hpp).
+    [[nodiscard]] bool keeps_logins_apart() const;
     /// What the client sends is seen by nobody between: by TLS, or from this machine (which nothing shows
     /// of what came by a front).
     [[nodiscard]] bool is_unseen() const;
@@ -76,6 +79,7 @@ struct exchange_state {
     [[nodiscard]] parted_request_ptr part();
 
 private:
+    [[nodiscard]] bool is_one_clients() const;
     void note_login();
 
     client_identity& client_;

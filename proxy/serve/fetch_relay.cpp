@@ -1,6 +1,7 @@
 #include "proxy/serve/fetch_relay.hpp"
 
 #include "proxy/http/conditional.hpp"
+#include "proxy/http/connection_login.hpp"
 #include "proxy/http/forwarding.hpp"
 #include "proxy/http/vary.hpp"
 #include "proxy/serve/https_prefix.hpp"
@@ -76,6 +77,10 @@ body_kind compose_head(exchange_state& x,
         x.out.keeps = false;
     }
     http::append_framing(text, framing, x.out.version);
+    if (head.status == 401 && x.keeps_logins_apart() &&
+        http::asks_for_connection_login(lines_of(head))) {
+        text.append("Proxy-Support: Session-Based-Authentication\r\nConnection: Proxy-Support\r\n");
+    }
     append_own_fields(x, head, how);
     x.out.begin();
     x.out.add(text);

@@ -1,6 +1,7 @@
 // NTLM and Negotiate log a connection in, and not a request: what has come on such a connection, and comes
 // on it next, is its own client's.
 
+#include "tests/scenario/opened_world.hpp"
 #include "tests/scenario/world.hpp"
 
 #include <atomic>
@@ -20,9 +21,9 @@ TEST_SUITE("scenario/connection_logins") {
         return settings;
     }
 
-    /// An origin that says who its connection was logged in by.
-    struct logging_in : world {
-        explicit logging_in(const json& settings = one_thread()) : world{settings} {
+    /// An origin says who its connection was logged in by.
+    struct logged_in_by_connection {
+        explicit logged_in_by_connection(fake_origin& origin) {
             origin.otherwise([this](origin_request& request, origin_connection& to) {
                 const std::lock_guard lock{guard};
                 auto& user = users[request.connection];
@@ -36,8 +37,14 @@ TEST_SUITE("scenario/connection_logins") {
             });
         }
 
+    private:
         std::mutex guard;
         std::map<unsigned, std::string> users;
+    };
+
+    struct logging_in : world {
+        explicit logging_in(const json& settings = one_thread()) : world{settings} {}
+        logged_in_by_connection users{origin};
     };
 
     }  // namespace
@@ -68,6 +75,27 @@ TEST_SUITE("scenario/connection_logins") {
         }));
     }
 
+    TEST_CASE("who is asked to log a connection in hears whether it is kept apart") {
+        const auto told = [](const json& settings, const std::string& challenges) {
+            world w{settings};
+            w.origin.on("/a", answer("401 Unauthorized", challenges, "who?"));
+            return w.get("/a");
+        };
+        const std::string ntlm = "WWW-Authenticate: Basic realm=\"a, b\", NTLM\r\n";
+        const auto got = told(one_thread(), ntlm);
+        CHECK(got.get("Proxy-Support") == "Session-Based-Authentication");
+        CHECK(got.get("Connection").find("Proxy-Support") != std::string::npos);
+        CHECK(told(one_thread(), "WWW-Authenticate: Negotiate\r\n").has("Proxy-Support"));
+        CHECK_FALSE(
+            told(one_thread(), "WWW-Authenticate: Basic realm=NTLM\r\n").has("Proxy-Support"));
+        for (const std::string kind : {"trusted_fronts", "fronts"}) {
+            CAPTURE(kind);
+            auto settings = one_thread();
+            settings["access"][kind] = {"127.0.0.1"};
+            CHECK_FALSE(told(settings, ntlm).has("Proxy-Support"));
+        }
+    }
+
     TEST_CASE("another origin is asked as by anybody") {
         logging_in w, other;
         auto ann = w.proxy.connect();
@@ -88,6 +116,20 @@ TEST_SUITE("scenario/connection_logins") {
             CHECK(front.ask(w.request("/a", "Authorization: NTLM ann\r\n")).body == "ann");
             CHECK(front.ask(w.request("/a")).body == "nobody");
             CHECK(w.proxy.stats().at("origins").at("open") == 1);
+        }
+    }
+
+    TEST_CASE("an opened tunnel is one client's, also where a front passes it on") {
+        for (const std::string kind : {"trusted_fronts", "fronts"}) {
+            CAPTURE(kind);
+            auto settings = one_thread();
+            settings["access"][kind] = {"127.0.0.1"};
+            opened_world w{json::object(), settings};
+            logged_in_by_connection users{w.origin};
+            const auto ann = w.enter("a.test");
+            CHECK(ann->ask(w.get("a.test", "/a", "Authorization: NTLM ann\r\n")).body == "ann");
+            CHECK(ann->ask(w.get("a.test", "/a")).body == "ann");
+            CHECK(w.enter("a.test")->ask(w.get("a.test", "/a")).body == "nobody");
         }
     }
 

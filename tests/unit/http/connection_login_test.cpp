@@ -25,6 +25,26 @@ TEST_SUITE("http/connection_login") {
             CHECK_FALSE(logs_connection_in(lines({"Host: a", line})));
         }
     }
+
+    TEST_CASE("a challenge for a connection's login is found among others") {
+        for (const std::string_view line : {"WWW-Authenticate: NTLM",
+                                            "www-authenticate: Negotiate",
+                                            "WWW-Authenticate: Basic realm=\"a, b\", ntlm",
+                                            "WWW-Authenticate: ,, kerberos"}) {
+            CAPTURE(line);
+            CHECK(asks_for_connection_login(lines({"Server: a", line})));
+        }
+        for (const std::string_view line : {"WWW-Authenticate: Basic realm=NTLM",
+                                            "WWW-Authenticate: Basic realm=\"a, ntlm=b\"",
+                                            "WWW-Authenticate:",
+                                            "WWW-Authenticate: ,",
+                                            "Proxy-Authenticate: NTLM"}) {
+            CAPTURE(line);
+            CHECK_FALSE(asks_for_connection_login(lines({"Server: a", line})));
+        }
+        CHECK(asks_for_connection_login(
+            lines({"WWW-Authenticate: Basic realm=a", "WWW-Authenticate: NTLM"})));
+    }
 }
 
 }  // namespace reprise::proxy::http

@@ -537,6 +537,41 @@ TEST_CASE("what is one client's own serves nobody else, and makes room for them 
     CHECK(bench.open() == 0);
 }
 
+TEST_CASE("nothing is kept for an owner that has gone, or of one request") {
+    pool_bench bench;
+    std::optional<owned_connections> anns{std::in_place, bench.pool};
+    for (const auto owner : {anns->owner(), owner_of_one_request}) {
+        CAPTURE(owner);
+        origin_address to{"127.0.0.1", bench.port};
+        to.owner = owner;
+        auto got = bench.finish(bench.pool.acquire(to, false, late()));
+        REQUIRE(got.has_value());
+        anns.reset();
+        got->give_back();
+        CHECK(bench.idle() == 0);
+        CHECK(bench.open() == 0);
+    }
+}
+
+TEST_CASE("one client keeps no more for itself than it may use at once") {
+    pool_bench bench{{.connections_per_client = 2, .idle = 1}};
+    std::deque<owned_connections> logins;
+    for (int i = 0; i < 4; ++i) {
+        const auto& one = logins.emplace_back(bench.pool);
+        origin_address to{"127.0.0.1", bench.port};
+        to.owner = one.owner();
+        auto got = bench.finish(bench.pool.acquire(to, false, late(), client_at(i < 3 ? 1 : 2)));
+        REQUIRE(got.has_value());
+        got->give_back();
+    }
+    CHECK(bench.idle() == 3);
+    origin_address first{"127.0.0.1", bench.port};
+    first.owner = logins.front().owner();
+    CHECK_FALSE(bench.pool.try_acquire(first, client_at(1)));
+    bench.lease().give_back();
+    CHECK(bench.idle() == 4);
+}
+
 TEST_CASE("what one client keeps for itself is not among the idle ones of everybody") {
     pool_bench bench{{.idle = 1}};
     const owned_connections anns{bench.pool}, bobs{bench.pool};
