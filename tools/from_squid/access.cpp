@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <initializer_list>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 
 namespace reprise::from_squid {
@@ -435,13 +437,9 @@ private:
             out_.connect_ports = intersection(out_.connect_ports, *each.allowed_ports);
             out_.connect_bounded = true;
         }
-        std::vector<std::string> once;
-        for (auto& each : out_.deny_destinations) {
-            if (std::find(once.begin(), once.end(), each) == once.end()) {
-                once.push_back(std::move(each));
-            }
-        }
-        out_.deny_destinations = std::move(once);
+        std::unordered_set<std::string> seen;
+        std::erase_if(out_.deny_destinations,
+                      [&](const std::string& each) { return !seen.insert(each).second; });
     }
 
     // An allow that ours can't say takes nothing from whom a later one serves.

@@ -63,7 +63,10 @@ std::string lower_case(std::string text) {
 acl_table::acl_table() {
     const auto define =
         [this](const char* name, const char* type, std::vector<std::string> values) {
-            by_name_[lower_case(name)] = acl{type, std::move(values), false, {}, ""};
+            auto& into = by_name_[lower_case(name)];
+            into.written.insert(values.begin(), values.end());
+            into.type = type;
+            into.values = std::move(values);
         };
     define("all", "src", {"all"});
     define("localhost", "src", {"127.0.0.1", "::1"});
@@ -81,11 +84,11 @@ void acl_table::add(const statement& from, const file_source& files) {
     const auto& type = from.words[2].text;
     if (into.type != type) {
         // Squid refuses a second type; its own names may be defined anew.
-        into = acl{type, {}, false, from.where, ""};
+        into = entry{{type, {}, false, from.where, ""}};
     }
     // Configurations define again what Squid has by itself (CONNECT, all).
     const auto take = [&into](const std::string& value) {
-        if (std::find(into.values.begin(), into.values.end(), value) == into.values.end()) {
+        if (into.written.insert(value).second) {
             into.values.push_back(value);
         }
     };
@@ -104,11 +107,15 @@ void acl_table::add(const statement& from, const file_source& files) {
             take(text);
             continue;
         }
-        const auto file = files.read(text);
-        if (!file) {
-            into.unread = "cannot read " + text;
+        const auto file = files_left_ > 0 ? files.read(text) : std::nullopt;
+        if (!file || file->size() > bytes_left_) {
+            into.unread = (file || files_left_ == 0 ? "there is too much in lists to read "
+                                                    : "cannot read ") +
+                          text;
             continue;
         }
+        --files_left_;
+        bytes_left_ -= file->size();
         // Long lists are lists of different values already.
         auto more = values_of(*file);
         into.values.insert(into.values.end(),

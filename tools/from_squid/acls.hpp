@@ -9,6 +9,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 namespace reprise::from_squid {
@@ -37,7 +38,12 @@ public:
     [[nodiscard]] const acl* find(const std::string& name) const;
 
 private:
-    std::map<std::string, acl> by_name_;  // in lower case
+    struct entry : acl {
+        std::unordered_set<std::string> written{};  // values that lines have, and not files
+    };
+    std::map<std::string, entry> by_name_;  // in lower case
+    // Of the files that lists name, together; one that is named twice counts twice.
+    std::size_t bytes_left_ = std::size_t{64} << 20, files_left_ = 10'000;
 };
 
 /// The addresses of a src. What is none (a name) is added to `unread`; "this network", 0.0.0.0/8,

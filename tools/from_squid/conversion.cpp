@@ -29,6 +29,10 @@ ordered_json port_settings(const port_set& ports) {
     return out;
 }
 
+bool is_accelerator(const ordered_json& listener) {
+    return listener.value("mode", "") == "accelerator";
+}
+
 // Whether whoever is served must show a password.
 bool convert_access(draft& into, const statements& rules, const std::string& users_file) {
     const bool has_users = !users_file.empty() && has_setting("access.users_file");
@@ -64,6 +68,16 @@ bool convert_access(draft& into, const statements& rules, const std::string& use
     }
     if (!found.deny_destinations.empty()) {
         access["deny_destinations"] = found.deny_destinations;
+        const auto& all = into.settings["listeners"];
+        if (std::any_of(all.begin(), all.end(), is_accelerator)) {
+            into.told.push_back(
+                {fate::laxer,
+                 {},
+                 "",
+                 "an accelerator serves whatever host is asked for: these are denied "
+                 "on forward listeners alone",
+                 "access.deny_destinations"});
+        }
     }
     into.told.push_back({fate::approximated,
                          {},
@@ -153,6 +167,9 @@ public:
             {of("delay_pools"), of("delay_class"), of("delay_access"), of("delay_parameters")});
         needs_users_ = convert_access(
             draft_, of("http_access"), convert_authentication(draft_, of("auth_param")));
+        if (needs_users_) {
+            drop_accelerators();
+        }
         // Squid stores what is asked for once.
         settings["admission"]["policy"] = "second-hit";
         settings["admission"]["probation"] = "100%";
@@ -188,6 +205,30 @@ public:
     }
 
 private:
+    // Who comes by one is asked for no password here (access.users_file is of forward listeners).
+    void drop_accelerators() {
+        auto& settings = draft_.settings;
+        auto& all = settings["listeners"];
+        auto kept = ordered_json::array();
+        for (const auto& each : all) {
+            if (!is_accelerator(each)) {
+                kept.push_back(each);
+                continue;
+            }
+            draft_.told.push_back({fate::left_out,
+                                   {},
+                                   "",
+                                   "an accelerator asks for no passwords, so there is none on " +
+                                       each.at("address").get<std::string>(),
+                                   "listeners"});
+        }
+        if (kept.empty()) {
+            settings.erase("listeners");
+        } else {
+            all = std::move(kept);
+        }
+    }
+
     // Without clients, or the passwords that were to be asked for, the defaults would serve more than
     // the configuration did; so would the listener that there is without any.
     void serve_nobody_unless_said() {

@@ -17,19 +17,21 @@ namespace {
 
 using namespace reprise::from_squid;
 
-constexpr std::streamsize most_of_file = 16 << 20;
+constexpr std::size_t most_of_file = 16 << 20;
 
 std::optional<std::string> read(const std::string& path) {
     std::ifstream file{path, std::ios::binary};
     if (!file) {
         return std::nullopt;
     }
-    std::string text(static_cast<std::size_t>(most_of_file) + 1, '\0');
-    file.read(text.data(), most_of_file + 1);
-    if (file.bad() || (file.gcount() == 0 && !file.eof())) {
+    std::string text, piece(64 << 10, '\0');
+    while (file && text.size() <= most_of_file) {
+        file.read(piece.data(), static_cast<std::streamsize>(piece.size()));
+        text.append(piece, 0, static_cast<std::size_t>(file.gcount()));
+    }
+    if (file.bad() || (text.empty() && !file.eof()) || text.size() > most_of_file) {
         return std::nullopt;
     }
-    text.resize(static_cast<std::size_t>(file.gcount()));
     return text;
 }
 

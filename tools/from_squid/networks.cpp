@@ -3,8 +3,9 @@
 #include "config/address.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <optional>
+#include <tuple>
+#include <utility>
 
 namespace reprise::from_squid {
 
@@ -39,15 +40,6 @@ bool holds(const network& outer, const network& inner) {
            masked(inner.address, outer.prefix_bits) == outer.address;
 }
 
-// All of `outer` but `hole`, which lies within it: the other half at each bit on the way there.
-void append_around(network_set& out, const network& outer, const network& hole) {
-    for (unsigned bits = outer.prefix_bits; bits < hole.prefix_bits; ++bits) {
-        auto other = masked(hole.address, bits + 1);
-        other[bits / 8] ^= static_cast<std::uint8_t>(1u << (7 - bits % 8));
-        out.push_back({other, bits + 1});
-    }
-}
-
 std::optional<unsigned> bits_of_mask(const address& mask, bool ipv4) {
     unsigned bits = ipv4 ? 96 : 0;
     while (bits < 128 && bit(mask, bits)) {
@@ -79,6 +71,103 @@ address last_of(const network& one) {
     }
     return out;
 }
+
+// The networks of a set that lie in no other of it. Two networks overlap only where one holds the other, so
+// these are ranges apart, in one order by their first address. IPv4 ones have addresses of their own
+// (is_mapped), but an IPv6 one may reach over those without holding them: the families are apart here.
+class sorted_networks {
+public:
+    /// O(n log n). `of` outlives it.
+    explicit sorted_networks(const network_set& of) : of_{of} {
+        for (const bool four : {false, true}) {
+            auto& own = outer_[four ? 1 : 0];
+            for (std::size_t i = 0; i < of.size(); ++i) {
+                if (is_ipv4(of[i]) == four) {
+                    own.push_back(i);
+                }
+            }
+            // One that holds others stands before them, and of equal ones the first.
+            std::stable_sort(own.begin(), own.end(), [&](std::size_t x, std::size_t y) {
+                return std::tie(of[x].address, of[x].prefix_bits) <
+                       std::tie(of[y].address, of[y].prefix_bits);
+            });
+            std::size_t last = 0, kept = 0;
+            for (const auto each : own) {
+                if (kept == 0 || !holds(of[last], of[each])) {
+                    own[kept++] = last = each;
+                }
+            }
+            own.resize(kept);
+        }
+    }
+
+    /// Which of them holds `one`: its place in the set. O(log n).
+    [[nodiscard]] std::optional<std::size_t> cover(const network& one) const {
+        const auto& own = family_of(one);
+        const auto behind = first_behind(own, one.address);
+        if (behind == own.begin() || !holds(of_[*std::prev(behind)], one)) {
+            return std::nullopt;
+        }
+        return *std::prev(behind);
+    }
+
+    /// The places of those that `one` holds, in the set's order. O(log n) and those.
+    [[nodiscard]] std::vector<std::size_t> within(const network& one) const {
+        const auto found = range_in(one);
+        std::vector<std::size_t> out(found.first, found.second);
+        std::sort(out.begin(), out.end());
+        return out;
+    }
+
+    /// All of `one` but what these hold of it, where none of them holds it whole: each half that none of
+    /// them lies in as a network, the others halved again. O(bits) for each hole.
+    void append_around(network_set& out, const network& one) const {
+        const auto holes = range_in(one);
+        if (holes.first == holes.second) {
+            out.push_back(one);
+            return;
+        }
+        const auto bits = one.prefix_bits + 1;
+        auto upper = one.address;
+        upper[one.prefix_bits / 8] |= static_cast<std::uint8_t>(1u << (7 - one.prefix_bits % 8));
+        network halves[2]{{one.address, bits}, {upper, bits}};
+        // The one that is whole first.
+        if (holds(halves[0], of_[*holes.first]) &&
+            holds(halves[0], of_[*std::prev(holes.second)])) {
+            std::swap(halves[0], halves[1]);
+        }
+        for (const auto& half : halves) {
+            if (!cover(half)) {
+                append_around(out, half);
+            }
+        }
+    }
+
+private:
+    using places = std::vector<std::size_t>;
+
+    [[nodiscard]] const places& family_of(const network& one) const {
+        return outer_[is_ipv4(one) ? 1 : 0];
+    }
+    [[nodiscard]] places::const_iterator first_behind(const places& own, const address& at) const {
+        return std::upper_bound(
+            own.begin(), own.end(), at, [&](const address& value, std::size_t each) {
+                return value < of_[each].address;
+            });
+    }
+    [[nodiscard]] std::pair<places::const_iterator, places::const_iterator> range_in(
+        const network& one) const {
+        const auto& own = family_of(one);
+        const auto first = std::lower_bound(
+            own.begin(), own.end(), one.address, [&](std::size_t each, const address& value) {
+                return of_[each].address < value;
+            });
+        return {first, std::max(first, first_behind(own, last_of(one)))};
+    }
+
+    const network_set& of_;
+    places outer_[2];  // IPv6, IPv4
+};
 
 network_set of_range(address first, const address& last) {
     network_set out;
@@ -154,13 +243,14 @@ bool reaches_over_ipv4(const network& one) {
 }
 
 network_set intersection(const network_set& a, const network_set& b) {
+    const sorted_networks of_a{a}, of_b{b};
     network_set out;
     for (const auto& one : a) {
-        for (const auto& other : b) {
-            if (holds(one, other)) {
-                out.push_back(other);
-            } else if (holds(other, one)) {
-                out.push_back(one);
+        if (of_b.cover(one)) {
+            out.push_back(one);
+        } else {
+            for (const auto at : of_b.within(one)) {
+                out.push_back(b[at]);
             }
         }
     }
@@ -168,32 +258,21 @@ network_set intersection(const network_set& a, const network_set& b) {
 }
 
 network_set difference(const network_set& a, const network_set& b) {
-    auto left = a;
-    for (const auto& hole : b) {
-        network_set next;
-        for (const auto& one : left) {
-            if (holds(hole, one)) {
-                continue;
-            }
-            if (holds(one, hole)) {
-                append_around(next, one, hole);
-            } else {
-                next.push_back(one);
-            }
+    const sorted_networks holes{b};
+    network_set out;
+    for (const auto& one : a) {
+        if (!holes.cover(one)) {
+            holes.append_around(out, one);
         }
-        left = std::move(next);
     }
-    return left;
+    return out;
 }
 
 network_set tidied(const network_set& all) {
+    const sorted_networks those{all};
     network_set out;
     for (std::size_t i = 0; i < all.size(); ++i) {
-        bool covered = false;
-        for (std::size_t j = 0; j < all.size() && !covered; ++j) {
-            covered = j != i && holds(all[j], all[i]) && (all[j] != all[i] || j < i);
-        }
-        if (!covered) {
+        if (those.cover(all[i]) == i) {
             out.push_back(all[i]);
         }
     }

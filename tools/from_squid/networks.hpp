@@ -23,6 +23,8 @@ using network_set = std::vector<config::network>;
 /// compared as IPv6 ones, by Squid and by our settings, it holds all of IPv4.
 [[nodiscard]] bool reaches_over_ipv4(const config::network& one);
 
+/// O((a + b) log(a + b)) and what comes of it, as the two below; a difference is at most 128 networks for
+/// each of b.
 [[nodiscard]] network_set intersection(const network_set& a, const network_set& b);
 [[nodiscard]] network_set difference(const network_set& a, const network_set& b);
 /// Without what lies within another of them, in the order of first sight.

@@ -67,19 +67,49 @@ std::optional<bool> truth_of(std::string_view expression) {
     return number ? std::optional{*number != 0} : std::nullopt;
 }
 
+// The conditionals around a line. O(1) each; a bit for each that is open.
+class conditionals {
+public:
+    [[nodiscard]] bool in_force() const noexcept { return false_ == 0; }
+    [[nodiscard]] bool any() const noexcept { return !all_.empty(); }
+    void begin(bool truth) {
+        all_.push_back(truth);
+        false_ += truth ? 0 : 1;
+    }
+    void turn() {
+        const bool was = all_.back();
+        end();
+        begin(!was);
+    }
+    void end() {
+        false_ -= all_.back() ? 0 : 1;
+        all_.pop_back();
+    }
+
+private:
+    std::vector<bool> all_;
+    std::size_t false_ = 0;
+};
+
 class conf_reader {
 public:
     conf_reader(const file_source& files, const conf_limits& limits, squid_conf& into)
         : files_{files},
           limits_{limits},
           into_{into},
-          left_{limits.bytes} {}
+          left_{limits.bytes},
+          files_left_{limits.files} {}
 
     void read_file(const std::string& path, const position& named_at, std::size_t depth) {
         if (depth > limits_.depth) {
             complain(named_at, "includes go too deep: " + path, true);
             return;
         }
+        if (files_left_ == 0) {
+            complain(named_at, "too many files: " + path + " is left out", true);
+            return;
+        }
+        --files_left_;
         const auto text = files_.read(path);
         if (!text) {
             complain(named_at, "cannot read " + path, true);
@@ -99,7 +129,7 @@ private:
     }
 
     void read_text(std::string_view text, const std::string& path, std::size_t depth) {
-        std::vector<bool> branches;  // of the conditionals around: is this part in force?
+        conditionals around;
         std::size_t line_number = 0;
         while (!text.empty()) {
             position here{path, line_number + 1};
@@ -115,16 +145,16 @@ private:
                 more = line.ends_with('\\');
                 logical.append(line.substr(0, line.size() - (more ? 1 : 0)));
             }
-            take_line(logical, here, branches, depth);
+            take_line(logical, here, around, depth);
         }
-        if (!branches.empty()) {
+        if (around.any()) {
             complain({path, line_number}, "an if without its endif");
         }
     }
 
     void take_line(std::string_view written,
                    const position& here,
-                   std::vector<bool>& branches,
+                   conditionals& around,
                    std::size_t depth) {
         auto line = trimmed(written);
         if (line.empty() || line.front() == '#') {
@@ -138,24 +168,20 @@ private:
                 complain(here, "a condition that is not understood counts as false", true);
                 truth = false;
             }
-            if (branches.size() >= limits_.depth) {
-                complain(here, "conditionals go too deep");
-                return;
-            }
-            branches.push_back(*truth);
+            around.begin(*truth);
             return;
         }
         if (line == "else" || line == "endif") {
-            if (branches.empty()) {
+            if (!around.any()) {
                 complain(here, std::string{line} + " without an if");
             } else if (line == "else") {
-                branches.back() = !branches.back();
+                around.turn();
             } else {
-                branches.pop_back();
+                around.end();
             }
             return;
         }
-        if (std::find(branches.begin(), branches.end(), false) != branches.end()) {
+        if (!around.in_force()) {
             return;
         }
         auto words = words_of(line);
@@ -182,7 +208,7 @@ private:
     const file_source& files_;
     const conf_limits& limits_;
     squid_conf& into_;
-    std::size_t left_;
+    std::size_t left_, files_left_;
 };
 
 }  // namespace

@@ -42,7 +42,8 @@ struct file_source {
 
 struct conf_limits {
     std::size_t bytes = std::size_t{16} << 20;  ///< of all files together
-    std::size_t depth = 16;                     ///< includes within includes, and conditionals
+    std::size_t depth = 16;                     ///< includes within includes
+    std::size_t files = 10'000;  ///< read in all, one that is named twice counted twice
 };
 
 struct problem {

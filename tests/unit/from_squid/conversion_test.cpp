@@ -142,6 +142,31 @@ TEST_SUITE("from_squid/conversion") {
         CHECK(settings_of("http_port 80 accel\n").says(fate::left_out, "needs its upstream"));
     }
 
+    TEST_CASE("who had to show a password is not served by an accelerator, which asks for none") {
+        const std::string site = "http_port 80 accel defaultsite=a.example no-vhost\n"
+                                 "cache_peer 10.0.0.1 parent 8080 0 originserver\n";
+        const std::string passwords = "auth_param basic program /x/basic_ncsa_auth /etc/p\n"
+                                      "acl members proxy_auth REQUIRED\n"
+                                      "http_access allow members\nhttp_access deny all\n";
+        const auto alone = settings_of(site + passwords);
+        CHECK(alone.says(fate::left_out, "an accelerator asks for no passwords"));
+        CHECK(alone.options.access.clients.empty());
+        const auto beside = settings_of(site + "http_port 127.0.0.1:3128\n" + passwords);
+        REQUIRE(beside.options.listeners.size() == 1);
+        CHECK(beside.options.listeners[0].mode == config::listener_mode::forward);
+        CHECK_FALSE(beside.options.access.clients.empty());
+        CHECK(settings_of(site + "http_access allow all\n").options.listeners.size() == 2);
+    }
+
+    TEST_CASE("that an accelerator serves hosts that were denied is said") {
+        const std::string denied = "acl hidden dstdomain intranet.a.example\n"
+                                   "http_access deny hidden\nhttp_access allow all\n";
+        const auto by_accelerator = settings_of(
+            "http_port 80 accel vhost\ncache_peer 10.0.0.1 parent 8080 0 originserver\n" + denied);
+        CHECK(by_accelerator.says(fate::laxer, "serves whatever host"));
+        CHECK(settings_of("http_port 3128\n" + denied).count(fate::laxer) == 0);
+    }
+
     TEST_CASE("peers keep their kind; siblings are Squids") {
         const auto r = settings_of(
             "cache_peer a.example parent 3128 3130 default login=u:p\n"

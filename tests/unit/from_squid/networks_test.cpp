@@ -2,6 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <charconv>
+#include <random>
+
 namespace reprise::from_squid {
 
 namespace {
@@ -16,6 +20,11 @@ network_set set_of(std::initializer_list<std::string_view> texts) {
 }
 
 using texts = std::vector<std::string>;
+
+std::string hex_of(unsigned value) {
+    char out[9];
+    return {out, std::to_chars(out, out + sizeof out, value, 16).ptr};
+}
 
 }  // namespace
 
@@ -80,6 +89,63 @@ TEST_SUITE("from_squid/networks") {
         CHECK(intersection(difference(a, b), b).empty());
         CHECK(tidied(set_of({"10.1.0.0/16", "10.0.0.0/8", "10.0.0.0/8"})) ==
               set_of({"10.0.0.0/8"}));
+    }
+
+    TEST_CASE("of any two sets each address is in what it should be in") {
+        std::mt19937 random{11};
+        const auto some = [&] {
+            network_set out;
+            for (auto left = random() % 6; left > 0; --left) {
+                const auto bits = static_cast<unsigned>(random() % 7);
+                const auto last = static_cast<unsigned>(random() % 64) & ~((1u << (6 - bits)) - 1);
+                const bool four = random() % 2 == 0;
+                out.push_back(
+                    parse_addresses((four ? "192.0.2." : "2001:db8::") +
+                                    (four ? std::to_string(last) + '/' + std::to_string(26 + bits)
+                                          : hex_of(last) + '/' + std::to_string(122 + bits)))
+                        .front());
+            }
+            return out;
+        };
+        const auto is_in = [](const network_set& all, const network_set& one) {
+            return intersection(all, one) == one;
+        };
+        for (int i = 0; i < 500; ++i) {
+            const auto a = some();
+            const auto b = some();
+            const auto both = intersection(a, b);
+            const auto rest = difference(a, b);
+            const auto once = tidied(a);
+            for (unsigned last = 0; last < 64; ++last) {
+                for (const auto& text :
+                     {"192.0.2." + std::to_string(last), "2001:db8::" + hex_of(last)}) {
+                    const auto one = parse_addresses(text);
+                    const auto held = [&](const network_set& all) {
+                        return std::any_of(all.begin(), all.end(), [&](const auto& each) {
+                            return is_in({each}, one);
+                        });
+                    };
+                    REQUIRE(held(both) == (held(a) && held(b)));
+                    REQUIRE(held(rest) == (held(a) && !held(b)));
+                    REQUIRE(held(once) == held(a));
+                }
+            }
+        }
+    }
+
+    TEST_CASE("lists as blocklists come cost no square of their length") {
+        network_set many;
+        for (unsigned i = 0; i < 100'000; ++i) {
+            many.push_back(
+                parse_addresses(std::to_string(1 + i % 9) + '.' + std::to_string(i / 65'536) + '.' +
+                                std::to_string(i / 256 % 256) + '.' + std::to_string(i % 256))
+                    .front());
+        }
+        CHECK(tidied(many).size() == many.size());
+        CHECK(intersection(everybody(), many).size() == many.size());
+        const auto rest = difference(everybody(), many);
+        CHECK(intersection(rest, many).empty());
+        CHECK(difference(many, rest).size() == many.size());
     }
 }
 

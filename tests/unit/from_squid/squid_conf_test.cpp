@@ -72,6 +72,21 @@ TEST_SUITE("from_squid/squid_conf") {
         CHECK(conf.problems[0].where.line == 14);
     }
 
+    TEST_CASE("a conditional is what it says, however deep it is") {
+        constexpr int deep = 100'000;
+        std::string text;
+        for (int i = 0; i < deep; ++i) {
+            text += "if true\n";
+        }
+        text += "a\nif false\nb\nelse\nc\nendif\nd\n";
+        for (int i = 0; i < deep; ++i) {
+            text += "endif\n";
+        }
+        const auto conf = read_all({{"main", text + "e\n"}});
+        CHECK(names(conf) == std::vector<std::string>{"a", "c", "d", "e"});
+        CHECK(conf.problems.empty());
+    }
+
     TEST_CASE("an if without its end, and an end without its if, are told") {
         CHECK(read_all({{"main", "if true\na\n"}}).problems.size() == 1);
         CHECK(read_all({{"main", "endif\nelse\na\n"}}).problems.size() == 2);
@@ -99,6 +114,10 @@ TEST_SUITE("from_squid/squid_conf") {
                                     {.bytes = 50});
         CHECK(names(large) == std::vector<std::string>{"b"});
         CHECK(large.problems.size() == 1);
+        const auto many = read_all({{"main", "include d d d\nb\n"}, {"d", "a\n"}}, {.files = 3});
+        CHECK(names(many) == std::vector<std::string>{"a", "a", "b"});
+        REQUIRE(many.problems.size() == 1);
+        CHECK(many.problems[0].hides);
         CHECK(read_all({}).problems.size() == 1);
     }
 
