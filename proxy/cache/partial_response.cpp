@@ -128,9 +128,8 @@ std::optional<response_draft> updated_by(const stored_response& stored,
     const auto directives = http::without(http::read_governing_directives(*lines, rules.targeted),
                                           freshness.set_aside);
     if (directives.no_cache_fields || directives.private_fields) {
-        const auto all = *lines;
-        std::erase_if(*lines,
-                      [&all](const http::field& line) { return http::is_withheld(line, all); });
+        const http::withheld_names withheld{*lines};
+        std::erase_if(*lines, [&](const http::field& line) { return withheld.has(line); });
     }
     std::optional<response_draft> made{std::in_place};
     const auto length = stored.parts() ? stored.parts()->total : stored.size();

@@ -43,9 +43,10 @@ cache::stored_ptr freshening::made_of(const cache::stored_response& stored,
     cache::response_draft next;
     next.head = stored.head().substr(0, stored.status_line_size());
     const auto length_line = stored.head().substr(stored.length_at());
+    const http::withheld_names withheld_ones{*merged};
     for (const auto& line : *merged) {
         const bool withheld = (directives.no_cache_fields || directives.private_fields) &&
-                              http::is_withheld(line, *merged);
+                              withheld_ones.has(line);
         if (withheld || line.id == http::field_id::age ||
             line.id == http::field_id::content_length) {
             continue;
@@ -68,7 +69,7 @@ cache::stored_ptr freshening::made_of(const cache::stored_response& stored,
     next.parts = stored.parts();
     next.on_disk = stored.on_disk();
     next.disk_record = stored.disk_record.load(std::memory_order_relaxed);
-    next.vary = http::read_vary(*merged);
+    next.vary = vary_of(order_, *merged);
     next.selecting = next.vary == stored.vary()
                          ? std::string{stored.selecting()}
                          : http::selecting_values(next.vary, order_.request->head.fields);
@@ -76,21 +77,33 @@ cache::stored_ptr freshening::made_of(const cache::stored_response& stored,
 }
 
 void freshening::put(const cache::stored_ptr& current, const cache::stored_ptr& next) {
-    if (order_.owner != 0) {
-        return;  // it was said to one client (http/connection_login.hpp)
+    if (order_.owner != 0 || came_.by == word_of::unkept_sibling) {
+        return;  // it was said to one client (http/connection_login.hpp), or by who is not to be kept
     }
     // Judged without the client's fields: a client that happens to validate decides nothing about
     // what was stored for another.
     auto storing = order_.now_settings->storing;
     storing.never_cookies = storing.never_cookies || came_.by != word_of::origin;
-    const auto verdict = http::judge_storable("GET",
-                                              next->status(),
-                                              {},
-                                              {},
-                                              next->fields(),
-                                              next->directives(),
-                                              next->freshness(),
-                                              storing);
+    const auto lines = next->fields();
+    const auto judge_for = [&](http::field_list request, const http::storing_rules& rules) {
+        return next->vary().any ? http::storability::vary_any
+                                : http::judge_storable("GET",
+                                                       next->status(),
+                                                       request,
+                                                       {},
+                                                       lines,
+                                                       next->directives(),
+                                                       next->freshness(),
+                                                       rules);
+    };
+    const auto verdict = judge_for({}, storing);
+    // What it says to whoever logged in is no word on what others may have (RFC 9111 3.5): a 200 in its
+    // place would not be stored either.
+    const auto for_client = judge_for(order_.request->head.fields, order_.storing());
+    if (verdict == http::storability::storable && (for_client == http::storability::authorization ||
+                                                   for_client == http::storability::cookie)) {
+        return;
+    }
     if (verdict == http::storability::storable && next->vary() == current->vary()) {
         // What has left the store meanwhile stays out: it may have been invalidated.
         if (w_.common.store.freshen(order_.key, order_.url, current, next, begun_at_)) {

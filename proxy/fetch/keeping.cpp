@@ -18,6 +18,12 @@ namespace {
 constexpr std::chrono::seconds uncacheable_for{120};
 constexpr std::chrono::seconds too_large_for{3600};  // nobody is served otherwise for it
 
+// By what we write ourselves (vary_of), which the response's fields do not show.
+http::storability unless_it_varies(const cache::fetched_head& head, http::storability verdict) {
+    return verdict == http::storability::storable && head.vary.any ? http::storability::vary_any
+                                                                   : verdict;
+}
+
 bool is_server_error(unsigned status) noexcept {
     return status == 500 || status == 502 || status == 503 || status == 504;
 }
@@ -117,14 +123,15 @@ http::storability keeping::judge_as(std::string_view method,
     }
     auto rules = order_.storing();
     rules.never_cookies = rules.never_cookies || whom_ != word_of::origin;
-    return http::judge_storable(method,
-                                status,
-                                order_.request->head.fields,
-                                order_.asked,
-                                came.head.fields,
-                                head.directives,
-                                head.freshness,
-                                rules);
+    return unless_it_varies(head,
+                            http::judge_storable(method,
+                                                 status,
+                                                 order_.request->head.fields,
+                                                 order_.asked,
+                                                 came.head.fields,
+                                                 head.directives,
+                                                 head.freshness,
+                                                 rules));
 }
 
 http::storability keeping::judge_answer(const cache::fetched_head& head,
@@ -133,14 +140,15 @@ http::storability keeping::judge_answer(const cache::fetched_head& head,
     if (request.method != boost::beast::http::verb::post) {
         return judge_as(request.method_text, came.head.status, head, came);
     }
-    return http::judge_post(came.head.status,
-                            order_.destination,
-                            request.fields,
-                            order_.asked,
-                            came.head.fields,
-                            head.directives,
-                            head.freshness,
-                            order_.storing());
+    return unless_it_varies(head,
+                            http::judge_post(came.head.status,
+                                             order_.destination,
+                                             request.fields,
+                                             order_.asked,
+                                             came.head.fields,
+                                             head.directives,
+                                             head.freshness,
+                                             order_.storing()));
 }
 
 void keeping::judge(cache::fetched_head& head, const received& came) {

@@ -163,9 +163,10 @@ void keeping::append_kept_head(std::string& to) const {
         return;
     }
     const auto lines = lines_of(head);
+    const http::withheld_names withheld{lines};
     to.append(head.head, 0, head.head.find("\r\n") + 2);
     for (const auto& line : lines) {
-        if (!http::is_withheld(line, lines)) {
+        if (!withheld.has(line)) {
             http::append_field_line(to, line.name, line.value);
         }
     }

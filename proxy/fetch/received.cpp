@@ -36,6 +36,20 @@ http::freshness_rules rules_for(const fetch_order& order,
     return rules;
 }
 
+http::vary_spec vary_of(const fetch_order& order, http::field_list fields) {
+    using config::forwarded_field;
+    auto vary = http::read_vary(fields);
+    const auto written = order.now_settings->options.forwarding.client_address;
+    const auto is_written = [&](forwarded_field which, std::string_view name) {
+        return (written == which || written == forwarded_field::both) && vary.has(name);
+    };
+    if (is_written(forwarded_field::forwarded, "forwarded") ||
+        is_written(forwarded_field::x_forwarded_for, "x-forwarded-for")) {
+        return {.names = {}, .any = true};
+    }
+    return vary;
+}
+
 std::shared_ptr<cache::fetched_head> head_for_readers(const received& from,
                                                       const fetch_order& order,
                                                       std::string_view pseudonym) {
@@ -73,7 +87,7 @@ std::shared_ptr<cache::fetched_head> head_for_readers(const received& from,
     head->freshness.response_time = from.resident_came;
     head->asked_at = from.resident_requested;
     head->asked_turn = from.turn;
-    head->vary = http::read_vary(fields);
+    head->vary = vary_of(order, fields);
     if (!head->vary.empty()) {
         head->selecting = http::selecting_values(head->vary, order.request->head.fields);
     }

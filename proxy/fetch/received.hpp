@@ -38,6 +38,10 @@ struct received {
                                               std::optional<http::seconds> at_most,
                                               http::field_list fields);
 
+/// What the response with these fields varies by. Where that is a field which we write for the client
+/// (forwarding.client_address), no request can be told to match: we keep none of what was written.
+[[nodiscard]] http::vary_spec vary_of(const fetch_order& order, http::field_list fields);
+
 /// All but the verdict, whence it came, and what becomes of it.
 [[nodiscard]] std::shared_ptr<cache::fetched_head> head_for_readers(const received& from,
                                                                     const fetch_order& order,

@@ -191,9 +191,13 @@ bool for_each_named(const directive& found, Each&& each) {
 /// How a directive that may be qualified by field names was seen so far.
 struct qualified_directive {
     bool plain = false, with_fields = false;
-    void note(const directive& found) noexcept {
+    /// @param names_before  of all such directives of the message
+    void note(const directive& found, std::size_t& names_before) noexcept {
         bool needed = false;
-        const auto look = [&needed](std::string_view name) { needed = needed || is_needed(name); };
+        const auto look = [&](std::string_view name) {
+            ++names_before;
+            needed = needed || names_before > withheld_names::most || is_needed(name);
+        };
         const bool names = found.has_argument && for_each_named(found, look);
         (names && !needed ? with_fields : plain) = true;
     }
@@ -202,6 +206,7 @@ struct qualified_directive {
 struct response_reader {
     response_directives into;
     qualified_directive no_cache, private_;
+    std::size_t names = 0;
 
     void apply(const directive& found) noexcept {
         const auto is = [&](std::string_view name) { return iequals(found.name, name); };
@@ -211,14 +216,14 @@ struct response_reader {
             if (is("max-age")) {
                 keep_first(into.max_age, found);
             } else if (is("private")) {
-                private_.note(found);
+                private_.note(found, names);
             }
             break;
         case 8:
             if (is("s-maxage")) {
                 keep_first(into.s_maxage, found);
             } else if (is("no-cache")) {
-                no_cache.note(found);
+                no_cache.note(found, names);
             } else {
                 into.no_store |= is("no-store");
             }
@@ -293,13 +298,14 @@ response_directives read_response_directives(field_list response) noexcept {
     return allowed;
 }
 
-bool is_withheld(const field& line, field_list response) noexcept {
-    bool named = false;
+withheld_names::withheld_names(field_list response) noexcept {
     const auto look = [&](const directive& found) {
         if (found.has_argument &&
             (iequals(found.name, "no-cache") || iequals(found.name, "private"))) {
             (void)for_each_named(found, [&](std::string_view name) {
-                named = named || (iequals(name, line.name) && !is_needed(name));
+                if (count_ < most && !is_needed(name)) {
+                    names_[count_++] = name;
+                }
             });
         }
     };
@@ -308,7 +314,12 @@ bool is_withheld(const field& line, field_list response) noexcept {
             for_each_directive(one.value, look);
         }
     }
-    return named;
+}
+
+bool withheld_names::has(const field& line) const noexcept {
+    const auto end = names_.begin() + static_cast<std::ptrdiff_t>(count_);
+    return std::any_of(
+        names_.begin(), end, [&](std::string_view name) { return iequals(name, line.name); });
 }
 
 }  // namespace reprise::proxy::http

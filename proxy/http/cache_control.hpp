@@ -12,7 +12,9 @@
 
 #include "proxy/http/fields.hpp"
 
+#include <array>
 #include <chrono>
+#include <cstddef>
 #include <optional>
 #include <string_view>
 
@@ -39,7 +41,7 @@ struct request_directives {
 /// What an origin allows caches (RFC 9111 5.2.2).
 ///
 /// `private="field"` and `no-cache="field"` are obeyed field by field (RFC 9111 5.2.2.4, 5.2.2.7):
-/// `..._fields` says so, and what is stored leaves those fields out (is_withheld). `no_cache` and
+/// `..._fields` says so, and what is stored leaves those fields out (withheld_names). `no_cache` and
 /// `private_` are true for the plain form, and where what is named can't be left out: nothing, no
 /// field names, or a field that caching itself needs; and in a targeted field.
 struct response_directives {
@@ -65,10 +67,22 @@ struct response_directives {
 [[nodiscard]] request_directives read_request_directives(field_list request) noexcept;
 [[nodiscard]] response_directives read_response_directives(field_list response) noexcept;
 
-/// Named by a no-cache="..." or private="..." of these lines that is obeyed field by field: no part
-/// of what is stored. O(bytes of the Cache-Control lines), no allocation. To be asked where
-/// `no_cache_fields` or `private_fields` is true.
-[[nodiscard]] bool is_withheld(const field& line, field_list response) noexcept;
+/// What a no-cache="..." or private="..." of a response's lines names: no part of what is stored. To be
+/// asked where `no_cache_fields` or `private_fields` is true.
+class withheld_names {
+public:
+    /// Of all directives together; with more they are obeyed whole, and not field by field.
+    static constexpr std::size_t most = 32;
+
+    /// O(bytes of the Cache-Control lines), no allocation. Views of these lines.
+    explicit withheld_names(field_list response) noexcept;
+    /// O(1): it is compared with each.
+    [[nodiscard]] bool has(const field& line) const noexcept;
+
+private:
+    std::array<std::string_view, most> names_{};
+    std::size_t count_ = 0;
+};
 
 /// 1*DIGIT as seconds, at most longest_delta; none for everything else (RFC 9111 1.2.2).
 [[nodiscard]] std::optional<seconds> parse_delta_seconds(std::string_view text) noexcept;

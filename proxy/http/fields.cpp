@@ -39,6 +39,18 @@ std::size_t count(field_list fields, field_id id) noexcept {
     return lines;
 }
 
+bool has_line(std::string_view lines, std::string_view name) noexcept {
+    while (!lines.empty()) {
+        if (lines.size() > name.size() && lines[name.size()] == ':' &&
+            iequals(lines.substr(0, name.size()), name)) {
+            return true;
+        }
+        const auto end = lines.find('\n');
+        lines.remove_prefix(end == std::string_view::npos ? lines.size() : end + 1);
+    }
+    return false;
+}
+
 bool has_token(field_list fields, field_id id, std::string_view token) noexcept {
     bool found = false;
     for (const auto& line : fields) {

@@ -73,6 +73,9 @@ void for_each_member(std::string_view value, Each&& each) {
     }
 }
 
+/// True when one of these written lines ("Name: value" and CRLF each) has this name. O(bytes), no allocation.
+[[nodiscard]] bool has_line(std::string_view lines, std::string_view name) noexcept;
+
 /// True when some line of `fields` with this name has `token` among its list members, without case.
 [[nodiscard]] bool has_token(field_list fields, field_id id, std::string_view token) noexcept;
 

@@ -166,7 +166,9 @@ std::string_view in_words(storability verdict) noexcept {
     case storability::private_response: return "the origin said private";
     case storability::authorization:
         return "the request has Authorization, and the origin did not allow sharing the answer";
-    case storability::vary_any: return "the origin said Vary: *, or more names than are kept";
+    case storability::vary_any:
+        return "the origin said Vary: *, more names than are kept, or one of a field that is "
+               "written here";
     case storability::set_cookie:
         return "it has Set-Cookie, and no lifetime that lets it be shared";
     case storability::cookie:

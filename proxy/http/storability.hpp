@@ -27,11 +27,11 @@ enum class storability : std::uint8_t {
     no_store,          ///< 5.2.2.5; overridden by a must-understand that is met
     private_response,  ///< 5.2.2.7, not where it names fields that can be left out
     authorization,     ///< 3.5: Authorization without public, must-revalidate or s-maxage
-    vary_any,          ///< 4.1: Vary: *, or more names than vary_spec holds
-    set_cookie,        ///< 7.3: Set-Cookie without a lifetime that the origin stated, or at all
-    cookie,            ///< Cookie, where that needs a stated lifetime and leave to share (below)
-    no_lifetime,       ///< 3: no explicit lifetime, and the status has no heuristic one
-    useless,           ///< never fresh and without a validator: nothing could reuse it
+    vary_any,  ///< 4.1: Vary: *, more names than vary_spec holds, or (the caller's to say) a field that we write
+    set_cookie,   ///< 7.3: Set-Cookie without a lifetime that the origin stated, or at all
+    cookie,       ///< Cookie, where that needs a stated lifetime and leave to share (below)
+    no_lifetime,  ///< 3: no explicit lifetime, and the status has no heuristic one
+    useless,      ///< never fresh and without a validator: nothing could reuse it
 };
 
 /// A reason as Cache-Status' `detail` has it: "no-store", "private", "vary-any"...

@@ -61,10 +61,19 @@ bool is_preference(std::string_view name) noexcept {
     return name == "accept-language" || name == "accept-encoding" || name == "accept-charset";
 }
 
-/// Gives `sink` the value without the white space around its unquoted commas, in pieces. False if
-/// the sink has heard enough.
+/// Fields that are lists by their definition. In others a comma may stand in a comment (User-Agent) or in
+/// a URL (Referer), and what is beside it is content.
+bool is_list(std::string_view name) noexcept {
+    return name == "accept" || name.starts_with("accept-") || name == "cache-control";
+}
+
+/// Gives `sink` the value, a list's without the white space around its unquoted commas, in pieces. False
+/// if the sink has heard enough.
 template <class Sink>
-bool emit_value(std::string_view value, bool caseless, Sink& sink) {
+bool emit_value(std::string_view value, bool caseless, bool list, Sink& sink) {
+    if (!list) {
+        return sink.put(value, caseless);
+    }
     bool quoted = false;
     std::size_t begin = 0;
     for (std::size_t i = 0; i <= value.size(); ++i) {
@@ -106,15 +115,18 @@ bool emit_preferences(const preference_list& list, Sink& sink) {
     return list.members().empty() ? sink.put(before, false) : true;
 }
 
-/// Every line of `name`, joined; `present` says if there is one.
+/// Every line of `name`, joined: a list's by a comma, others' by what is in no value. `present` says if
+/// there is one.
 template <class Sink>
 bool emit_lines(
     field_list request, std::string_view name, bool caseless, Sink& sink, bool& present) {
+    const bool list = is_list(name);
     for (const auto& line : request) {
         if (!iequals(line.name, name)) {
             continue;
         }
-        if (!sink.put(present ? "," : "=", false) || !emit_value(line.value, caseless, sink)) {
+        if (!sink.put(present ? (list ? "," : "\r") : "=", false) ||
+            !emit_value(line.value, caseless, list, sink)) {
             return false;
         }
         present = true;
@@ -186,6 +198,17 @@ struct comparer {
 };
 
 }  // namespace
+
+bool vary_spec::has(std::string_view name) const noexcept {
+    for (std::string_view left = names; !left.empty();) {
+        const auto comma = std::min(left.find(','), left.size());
+        if (left.substr(0, comma) == name) {
+            return true;
+        }
+        left.remove_prefix(std::min(comma + 1, left.size()));
+    }
+    return false;
+}
 
 vary_spec read_vary(field_list response) {
     auto found = gather(response);

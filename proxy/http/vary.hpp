@@ -30,6 +30,8 @@ struct vary_spec {
 
     /// The response has one variant for all requests.
     [[nodiscard]] bool empty() const noexcept { return names.empty() && !any; }
+    /// @param name  in lower case
+    [[nodiscard]] bool has(std::string_view name) const noexcept;
     bool operator==(const vary_spec&) const = default;
 };
 
@@ -54,16 +56,16 @@ struct vary_view {
 /// most_names squared comparisons.
 [[nodiscard]] bool varies_by_anything(field_list response) noexcept;
 
-/// The request's values for the names of `spec`, in canonical text. Lines of one name are joined
-/// by a comma; white space around commas outside quoted strings goes. Order is kept: it can mean
-/// preference.
+/// The request's values for the names of `spec`, in canonical text: byte for byte. Of Accept, Accept-*
+/// and Cache-Control, which are lists, lines are joined by a comma, and white space around commas outside
+/// quoted strings goes. Order is kept: it can mean preference.
 ///
 /// Accept-Language, Accept-Encoding and Accept-Charset are read further, since RFC 9111 4.1 lets
 /// values match that their field's specification gives one meaning: letters have no case, spaces
 /// around ";" and a weight of 1 say nothing, nor do a weight's last zeros, empty members, repeated
 /// ones, and the order of members (preferences.hpp). A value that preference_list finds not plain
 /// is taken as it stands, in lower case.
-/// @pre field values contain no line feed (the head's parser refuses them)
+/// @pre field values contain no line feed and no CR (the head's parser refuses them)
 [[nodiscard]] std::string selecting_values(vary_view spec, field_list request);
 
 /// selecting_values(spec, request) == stored_values, and `spec.any` is false. No allocation;

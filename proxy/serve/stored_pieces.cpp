@@ -54,10 +54,25 @@ std::uint64_t stored_pieces::length() const {
     return from_.parts() ? from_.parts()->total : from_.size();
 }
 
+// Content-Range means nothing in a whole response (RFC 9110 14.4), where some origins count by it what a page
+// of theirs lists; beside a part's own it would.
 void stored_pieces::compose_part_head(http::byte_range part) {
     x_.book.status = 206;
+    const auto lines_of_whole = from_.head().substr(from_.status_line_size(),
+                                                    from_.length_at() - from_.status_line_size());
     auto& text = x_.out.text;
-    text.assign("Content-Range: ");
+    text.clear();
+    x_.out.add("HTTP/1.1 206 Partial Content\r\n");
+    if (http::has_line(lines_of_whole, "Content-Range")) {
+        for (const auto& line : from_.fields()) {
+            if (line.id != field_id::content_range && line.id != field_id::content_length) {
+                http::append_field_line(text, line.name, line.value);
+            }
+        }
+    } else {
+        x_.out.add(lines_of_whole);
+    }
+    text.append("Content-Range: ");
     if (from_.parts() && !from_.parts()->knows_total()) {
         text.append("bytes ").append(std::to_string(part.first)).append("-");
         text.append(std::to_string(part.last)).append("/*");
@@ -65,9 +80,6 @@ void stored_pieces::compose_part_head(http::byte_range part) {
         http::append_content_range(text, part, length());
     }
     text.append("\r\nContent-Length: ").append(std::to_string(part.size())).append("\r\n");
-    x_.out.add("HTTP/1.1 206 Partial Content\r\n");
-    x_.out.add(from_.head().substr(from_.status_line_size(),
-                                   from_.length_at() - from_.status_line_size()));
     x_.out.add(text);
     x_.out.add(x_.out.fields());
 }

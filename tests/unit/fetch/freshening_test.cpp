@@ -13,7 +13,8 @@ namespace {
 cache::stored_ptr freshened(node& at,
                             const std::string& fields,
                             word_of whom,
-                            std::optional<http::seconds> at_most = std::nullopt) {
+                            std::optional<http::seconds> at_most = std::nullopt,
+                            const std::string& request = "") {
     {
         arrival first{at};
         first.order->replaces = true;
@@ -21,7 +22,7 @@ cache::stored_ptr freshened(node& at,
         first.body("hello");
         first.end();
     }
-    arrival one{at};
+    arrival one{at, "GET http://a.example/x", request};
     const auto& order = *one.order;
     const auto stored = at.common.store.find(order.key, order.url, {}).response;
     REQUIRE(stored);
@@ -52,6 +53,31 @@ TEST_CASE(
     const auto siblings = freshened(by_sibling, long_lived, word_of::sibling, 60s);
     REQUIRE(siblings);
     CHECK(siblings->freshness().lifetime == 60s);
+}
+
+TEST_CASE("what a sibling that is not to be kept says freshens nothing") {
+    node at;
+    const auto kept = freshened(
+        at, "Cache-Control: max-age=600\r\nX-More: 1\r\n", word_of::unkept_sibling);
+    REQUIRE(kept);
+    CHECK(kept->freshness().lifetime == 60s);
+    CHECK_FALSE(http::has_line(kept->head(), "X-More"));
+}
+
+TEST_CASE(
+    "what is said to whoever logged in freshens what all may have only where that is allowed") {
+    const auto lifetime_after = [](const std::string& fields, const std::string& request) {
+        node at;
+        const auto kept = freshened(at, fields, word_of::origin, std::nullopt, request);
+        REQUIRE(kept);
+        return kept->freshness().lifetime;
+    };
+    const std::string ann = "Authorization: Bearer ann\r\n";
+    CHECK(lifetime_after("Cache-Control: max-age=600\r\n", "") == 600s);
+    CHECK(lifetime_after("Cache-Control: max-age=600\r\n", ann) == 60s);
+    CHECK(lifetime_after("Cache-Control: max-age=600, public\r\n", ann) == 600s);
+    CHECK(lifetime_after("Cache-Control: s-maxage=600\r\n", ann) == 600s);
+    CHECK(lifetime_after("Cache-Control: max-age=600, must-revalidate\r\n", ann) == 600s);
 }
 
 TEST_SUITE_END();

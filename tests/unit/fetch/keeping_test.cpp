@@ -238,6 +238,27 @@ TEST_CASE("a part that was asked for is kept as a part, beside what is held of t
     CHECK(whole.found() == "helloworld");
 }
 
+TEST_CASE("what varies by a field that we write for the client is not stored") {
+    using config::forwarded_field;
+    const auto is_stored = [](forwarded_field written, const std::string& vary) {
+        auto options = with_memory(1u << 20);
+        options.admission.choice = {config::admission_policy::always, 2};
+        options.forwarding.client_address = written;
+        node at{options};
+        arrival one{at};
+        const auto& head = one.head(of_five + "Vary: Accept, " + vary + "\r\n");
+        CHECK((head.verdict == http::storability::storable) == head.stored);
+        return head.stored;
+    };
+    CHECK(is_stored(forwarded_field::off, "X-Forwarded-For, Forwarded"));
+    CHECK(is_stored(forwarded_field::x_forwarded_for, "Forwarded"));
+    CHECK(is_stored(forwarded_field::forwarded, "X-Forwarded-For"));
+    CHECK_FALSE(is_stored(forwarded_field::x_forwarded_for, "X-Forwarded-For"));
+    CHECK_FALSE(is_stored(forwarded_field::forwarded, "forwarded"));
+    CHECK_FALSE(is_stored(forwarded_field::both, "X-Forwarded-For"));
+    CHECK_FALSE(is_stored(forwarded_field::both, "Forwarded"));
+}
+
 TEST_CASE("a part that tells variants apart otherwise is none of what is stored") {
     const std::string part = "206 Partial Content\r\nCache-Control: max-age=60\r\nETag: \"1\"\r\n";
     const std::string vary = "Vary: Accept-Language\r\n";

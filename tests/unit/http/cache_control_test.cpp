@@ -175,13 +175,29 @@ TEST_SUITE("http/cache_control") {
             {field_id::cache_control, "Cache-Control", "private=\"set-cookie, X-Who\", max-age=9"},
             {field_id::cache_control, "Cache-Control", "no-cache=foo"}};
         const auto withheld = [&](std::string_view name) {
-            return is_withheld({field_id::unknown, name, "value"}, lines);
+            return withheld_names{lines}.has({field_id::unknown, name, "value"});
         };
         CHECK(withheld("x-who"));
         CHECK(withheld("Set-Cookie"));
         CHECK(withheld("FOO"));
         CHECK_FALSE(withheld("X-Wh"));
         CHECK_FALSE(withheld("max-age"));
+    }
+
+    TEST_CASE("a directive that names very many fields is obeyed whole") {
+        const auto naming = [](std::size_t count) {
+            std::string names = "a0";
+            for (std::size_t i = 1; i < count; ++i) {
+                names += ",a" + std::to_string(i);
+            }
+            return names;
+        };
+        const auto most = withheld_names::most;
+        CHECK(response("private=\"" + naming(most) + '"').private_fields);
+        CHECK_FALSE(response("private=\"" + naming(most) + '"').private_);
+        CHECK(response("private=\"" + naming(most + 1) + '"').private_);
+        const auto both = response("private=\"" + naming(most) + "\", no-cache=\"b\"");
+        CHECK((both.private_fields && both.no_cache));
     }
 
     TEST_CASE("names that only resemble a directive are extensions") {

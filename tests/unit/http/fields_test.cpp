@@ -35,6 +35,17 @@ TEST_SUITE("http/fields") {
 
     // Under the address sanitizer this fails if one byte too many is read: what is compared may end
     // where its buffer does. Boost 1.81's own iequals reads on whenever letter case differs.
+    TEST_CASE("a line is found by its whole name, without case, and where it begins") {
+        constexpr std::string_view lines = "Foo-Bar: x\r\nX: Foo: y\r\nlast:\r\n";
+        for (const std::string_view name : {"foo-bar", "X", "LAST"}) {
+            CHECK(has_line(lines, name));
+        }
+        for (const std::string_view name : {"foo", "bar", "foo-bar: x", "", "y"}) {
+            CHECK_FALSE(has_line(lines, name));
+        }
+        CHECK_FALSE(has_line("", "x"));
+    }
+
     TEST_CASE("iequals reads nothing past its arguments") {
         const auto tight = std::make_unique<char[]>(3);
         tight[0] = 'A';

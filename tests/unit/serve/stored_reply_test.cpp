@@ -51,6 +51,17 @@ struct holder_of_parts : holder {
 
 TEST_SUITE_BEGIN("serve/stored_reply");
 
+TEST_CASE("a part has one Content-Range, whatever the whole's head says of one") {
+    holder at{tagged + "Content-Range: items 0-99/100\r\nX-More: 1\r\nContent-Length: 10\r\n"};
+    CHECK(at.ask_for("")["Content-Range"] == "items 0-99/100");
+    const auto part = at.ask_for("Range: bytes=2-4\r\n");
+    CHECK(part.body == "234");
+    CHECK(part["Content-Range"] == "bytes 2-4/10");
+    CHECK(part["Content-Length"] == "3");
+    CHECK(part["X-More"] == "1");
+    CHECK(part.text.find("items") == std::string::npos);
+}
+
 TEST_CASE("a hit is the stored head and body, its age, and how long it is fresh yet") {
     holder at{of_ten + "Age: 100\r\n"};
     const auto said = at.ask_for("");
