@@ -1,7 +1,7 @@
 #include "proxy/fetch/asked_sibling.hpp"
 
-#include "proxy/cache/memory/tags.hpp"
 #include "proxy/cache/recency.hpp"
+#include "proxy/fetch/outdated.hpp"
 #include "proxy/fetch/sibling_answer.hpp"
 #include "proxy/net/io.hpp"
 #include "proxy/thread/worker.hpp"
@@ -25,10 +25,6 @@ constexpr std::size_t answer_read_size = 16u << 10;
 std::chrono::microseconds since(steady_time start) {
     return std::chrono::duration_cast<std::chrono::microseconds>(steady_now() - start);
 }
-
-/// How much older something may be than its Age says: that is in whole seconds, rounded down when
-/// it was stored and again when it was sent.
-constexpr std::chrono::seconds age_error{2};
 
 }  // namespace
 
@@ -198,15 +194,14 @@ awaitable<asking_end> asked_sibling::exchange_heads() {
     }
 }
 
-// Whether the sibling stored it before an unsafe method, or a purge, went through here. It may know
-// of neither.
+// It may know of no unsafe method, or purge, that went through here.
 bool asked_sibling::is_outdated(std::chrono::seconds age) const {
-    auto lines = reply_->lease.buffer().data().substr(0, reply_->head.bytes);
-    lines.remove_prefix(std::min(lines.find("\r\n") + 2, lines.size()));
-    return w_.common.store.invalidated_since(question_->key,
-                                             question_->url,
-                                             cache::read_tags(lines),
-                                             reply_->asked_at - age - age_error);
+    return may_be_outdated(w_.common.store,
+                           question_->key,
+                           question_->url,
+                           reply_->lease.buffer().data().substr(0, reply_->head.bytes),
+                           reply_->asked_at,
+                           age);
 }
 
 // None: it would be an answer, but nothing of its body is there yet. A sibling that breaks off

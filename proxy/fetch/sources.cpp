@@ -2,6 +2,7 @@
 
 #include "proxy/base/log.hpp"
 #include "proxy/cache/recency.hpp"
+#include "proxy/fetch/outdated.hpp"
 #include "proxy/http/cache_status.hpp"
 #include "proxy/http/error_page.hpp"
 #include "proxy/http/forwarding.hpp"
@@ -230,6 +231,18 @@ void sources::note_whose_word() {
         came.by = sibling->proxy_only ? word_of::unkept_sibling : word_of::sibling;
         came.at_most = sibling->max_age;
     }
+}
+
+// What it has from its store may be older than what a client did through this node, of which it knows
+// nothing. What it has fetched just now says no Age.
+bool sources::home_is_outdated() const {
+    const auto age = http::stated_age(here_.came.head.fields);
+    return age && may_be_outdated(w_.common.store,
+                                  order_.key,
+                                  order_.url,
+                                  here_.lease.buffer().data().substr(0, here_.came.head.bytes),
+                                  here_.came.requested,
+                                  *age);
 }
 
 // From now on the others are asked.
@@ -490,6 +503,11 @@ awaitable<head_end> sources::ask_origins() {
         }
         const bool silent = end.what == kind::failed && (!here_.any_byte || home_) && o.retryable &&
                             !into_.abandoned() && !at_.is_overtaken();
+        if (end.what == kind::got && home_ && home_is_outdated()) {
+            pass_home_by();
+            at_.let_go();
+            continue;
+        }
         if (end.what == kind::got && home_ && home_declines()) {
             at_.let_go();
             continue;

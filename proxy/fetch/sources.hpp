@@ -68,6 +68,7 @@ private:
     [[nodiscard]] awaitable<void> catch_up();
     [[nodiscard]] bool find_home();
     [[nodiscard]] bool home_declines();
+    [[nodiscard]] bool home_is_outdated() const;
     void pass_home_by();
     [[nodiscard]] const filter::key_hash& peer_key();
     void ask_siblings();

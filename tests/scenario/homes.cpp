@@ -245,6 +245,34 @@ TEST_SUITE("scenario/homes") {
         CHECK(f.failed(0) == 1);
     }
 
+    TEST_CASE("what a client has done through a node is not undone by the home that knows nothing "
+              "of it") {
+        for (const std::string deed : {"POST", "PURGE", "soft"}) {
+            CAPTURE(deed);
+            auto settings = home_settings();
+            settings["access"]["purge_clients"] = {"127.0.0.1"};
+            homes f{2, settings};
+            const auto path = f.path_of(1, 0);
+            const std::string fields = "Cache-Control: max-age=600\r\nETag: ";
+            f.origin.on(path, ok(fields + "\"1\"\r\n", "old"));
+            for (int i = 0; i < 2; ++i) {
+                CHECK(f[0].get(f.origin.url(path)).body == "old");
+            }
+            f.origin.on(path, ok(fields + "\"2\"\r\n", "new"));
+            const auto ask = [&](const std::string& method, const std::string& more) {
+                auto one = f[0].connect(absolute_request(method, f.origin.url(path), more));
+                return one.read(method).status;
+            };
+            CHECK(ask(deed == "POST" ? "POST" : "PURGE",
+                      deed == "POST"   ? "Content-Length: 0\r\n"
+                      : deed == "soft" ? "Purge: soft\r\n"
+                                       : "") == 200);
+            CHECK(f[0].get(f.origin.url(path)).body == "new");
+            CHECK(f[0].get(f.origin.url(path)).body == "new");
+            CHECK(f[0].says("a home that is passed by") == false);  // it is not to blame
+        }
+    }
+
     TEST_CASE("an origin that says nothing is no fault of the home that asks it") {
         auto settings = home_settings();
         settings["timeouts"]["origin_head"] = "1s";

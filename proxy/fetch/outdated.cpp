@@ -1,0 +1,27 @@
+#include "proxy/fetch/outdated.hpp"
+
+#include "proxy/cache/memory/tags.hpp"
+
+#include <algorithm>
+
+namespace reprise::proxy::fetch {
+
+namespace {
+
+/// How much older something may be than its Age says: that is in whole seconds, rounded down when
+/// it was stored and again when it was sent.
+constexpr std::chrono::seconds age_error{2};
+
+}  // namespace
+
+bool may_be_outdated(const cache::store& here,
+                     const filter::key_hash& key,
+                     std::string_view url,
+                     std::string_view head,
+                     wall_time asked_at,
+                     std::chrono::seconds age) {
+    head.remove_prefix(std::min(head.find("\r\n") + 2, head.size()));
+    return here.invalidated_since(key, url, cache::read_tags(head), asked_at - age - age_error);
+}
+
+}  // namespace reprise::proxy::fetch
