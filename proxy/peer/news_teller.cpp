@@ -34,7 +34,11 @@ void news_teller::tell(const change_journal& journal,
                        const filter::digest_shape& shape,
                        const filter::digest_stamp& stamp,
                        std::span<const std::uint64_t> words) {
+    const bool only_whole = std::exchange(whole_is_news_, false);
     if (!new_ && bases_.empty()) {
+        if (only_whole) {
+            told_();
+        }
         return;
     }
     const auto known = shelf_.newest();

@@ -37,7 +37,7 @@ struct teller_figures {
 };
 
 /// Threads   the keeper's; the shelf any. `told` is called on the keeper's when there is a new
-///           generation, or a message that was wished for.
+///           generation, or a message or a whole that was wished for.
 class news_teller {
 public:
     /// @param plan  its `every`: from a step's first change to its end, at most
@@ -54,7 +54,9 @@ public:
     /// Takes what is wished for. First of all in a tick.
     void listen(steady_time now);
     [[nodiscard]] bool wants_whole() const noexcept { return whole_; }
-    void whole_is_there() noexcept { whole_ = false; }
+    void whole_is_there() noexcept {
+        whole_is_news_ = std::exchange(whole_, false) || whole_is_news_;
+    }
     /// Somebody lately asked who follows by whole digests and deltas.
     [[nodiscard]] bool has_plain_readers(steady_time now) const noexcept;
 
@@ -94,7 +96,8 @@ private:
     std::vector<std::uint64_t> bases_;  // wished for, and not put yet
     bool awaited_ = false;              // somebody who knows the newest waits for more
     bool whole_ = false;
-    bool new_ = false;  // a generation that is not on the shelf
+    bool whole_is_news_ = false;  // it was wished for, and who wait for it have not been told
+    bool new_ = false;            // a generation that is not on the shelf
     teller_figures figures_;
 };
 

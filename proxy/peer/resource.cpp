@@ -158,15 +158,24 @@ decision decide_news(const question& asked,
         case news_shelf::state::beyond: break;
         }
     }
+    // Whoever holds something newer, of ours, has no use for the whole that is there.
+    const auto of_whole = newest ? newest->bits->stamp().generation : filter::digest_generation{};
+    const bool is_behind = newest && asked.since && asked.since->epoch == of_whole.epoch &&
+                           asked.since->counter >= of_whole.counter &&
+                           asked.since->counter <= shelf.newest().counter;
     // Also where the journal reaches back to it, what led from there may be too much for news.
-    const bool goes_on = newest && shelf.look(newest->bits->stamp().generation).what !=
-                                       news_shelf::state::beyond;
+    const bool goes_on = newest && !is_behind &&
+                         shelf.look(of_whole).what != news_shelf::state::beyond;
     if (!goes_on && may_wait) {
         shelf.want_whole();
         return later;
     }
     if (!newest) {
         return {.what = answered::not_ready};
+    }
+    if (is_behind) {
+        shelf.want_whole();
+        return {.what = answered::not_modified, .etag = '"' + to_text(*asked.since) + '"'};
     }
     if (auto delta = asked.since ? newest->since(*asked.since) : nullptr) {
         return {.what = answered::delta, .of = newest, .body = std::move(delta)};

@@ -122,12 +122,27 @@ TEST_SUITE("peer/news_resource") {
 
     TEST_CASE("where the whole is shorter the whole is sent") {
         desk d;
-        d.put(7, 5, {{.base = 6, .wire = nullptr}});
-        CHECK(d.ask(d.since(6)).what == answered::whole);
+        d.put(7, 4, {{.base = 4, .wire = nullptr}});
+        CHECK(d.ask(d.since(4)).what == answered::whole);
         // But not one from which the same would follow.
-        d.put(7, 5, {{.base = 6, .wire = nullptr}, {.base = 5, .wire = nullptr}});
-        CHECK(d.ask(d.since(6)).what == answered::waiting);
+        d.put(7, 4, {{.base = 4, .wire = nullptr}, {.base = 5, .wire = nullptr}});
+        CHECK(d.ask(d.since(4)).what == answered::waiting);
         CHECK(d.shelf.take_wishes().whole);
+    }
+
+    TEST_CASE("nobody is sent a whole that is older than what he holds, or the same") {
+        desk d;  // the whole is of 5
+        for (const std::uint64_t held : {5, 6}) {
+            CAPTURE(held);
+            d.put(7, 4, {{.base = held, .wire = nullptr}});
+            CHECK(d.ask(d.since(held)).what == answered::waiting);
+            CHECK(d.shelf.take_wishes().whole);
+            const auto then = d.ask(d.since(held), true);
+            CHECK(then.what == answered::not_modified);
+            CHECK(then.head.find("ETag: \"" + to_text({d.epoch, held}) + "\"\r\n") !=
+                  std::string::npos);
+            CHECK(d.shelf.take_wishes().whole);
+        }
     }
 
     TEST_CASE("what was seen goes along where both are asked for, and either ends the wait") {

@@ -463,10 +463,13 @@ TEST_SUITE("peer/news_source") {
         }
         CHECK(w.source.digests().now() == before);
         CHECK_FALSE(w.shelf().reaches(before->bits->stamp().generation));
+        w.pass(2s);  // nothing more is to be told
         const auto stirred = w.stirred;
+        const auto told = w.told;
         CHECK_FALSE(r.ask());
         CHECK(w.stirred == stirred + 1);
         w.pass(2s);
+        CHECK(w.told == told + 1);  // or whoever waits for it would go on waiting
         r.catch_up();
         CHECK(r.wholes == 2);
         CHECK(r.lists(5999));
