@@ -103,7 +103,7 @@ void digest_fetcher::shared::give_slot_back(one& sibling) {
             members->remove(slot);
         }
         if (seen != nullptr) {
-            seen->put(slot, nullptr);
+            seen->remove(slot);
         }
     });
 }

@@ -134,7 +134,10 @@ void digest_fetcher::shared::tell_seen(one& sibling) {
     const unsigned slot = sibling.slot;
     if (slot != no_slot && follower.held() != sibling.seen_in_use) {
         sibling.seen_in_use = follower.held();
-        context.seen->put(slot, sibling.seen_in_use);
+        if (!context.seen->put(slot, sibling.seen_in_use)) {
+            sibling.seen_in_use = nullptr;
+            follower.refuse("beside what other siblings saw takes", steady_now());
+        }
     }
 }
 

@@ -113,15 +113,24 @@ void seen_source::tick(steady_time steady, wall_time now, bool rides) {
     }
 }
 
-void seen_elsewhere::put(unsigned sibling, std::shared_ptr<const filter::digest> seen) {
+bool seen_elsewhere::put(unsigned sibling, std::shared_ptr<const filter::digest> seen) {
     const std::scoped_lock lock{guard_};
-    by_slot_[sibling] = std::move(seen);
+    by_slot_[sibling] = nullptr;
+    std::uint64_t others = 0;
+    for (const auto& one : by_slot_) {
+        others += one ? one->bytes() : 0;
+    }
+    const bool has_room = !seen || (others <= most_ && seen->bytes() <= most_ - others);
+    if (has_room) {
+        by_slot_[sibling] = std::move(seen);
+    }
     std::vector<std::shared_ptr<const filter::digest>> there;
     std::copy_if(by_slot_.begin(), by_slot_.end(), std::back_inserter(there), [](const auto& one) {
         return one != nullptr;
     });
     set_ = std::make_shared<const filter::digest_set>(std::move(there));
     version_.fetch_add(1, std::memory_order_release);
+    return has_room;
 }
 
 bool seen_elsewhere::reader::may_contain(filter::key_hash key) {

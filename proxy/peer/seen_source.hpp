@@ -82,8 +82,16 @@ private:
 /// word unless something changed.
 class seen_elsewhere {
 public:
-    /// Null takes the sibling's away. @pre sibling < most_slots
-    void put(unsigned sibling, std::shared_ptr<const filter::digest> seen);
+    /// As many bytes as the digests of what siblings hold may take (sibling_table).
+    static constexpr std::uint64_t most_bytes = std::uint64_t{1} << 30;
+
+    /// @param most  bytes that all together may take
+    explicit seen_elsewhere(std::uint64_t most = most_bytes) : most_{most} {}
+
+    /// Null takes the sibling's away. False: it would take more than is left beside the others', and
+    /// none of this sibling's is there. @pre sibling < most_slots
+    [[nodiscard]] bool put(unsigned sibling, std::shared_ptr<const filter::digest> seen);
+    void remove(unsigned sibling) { (void)put(sibling, nullptr); }
 
     class reader {
     public:
@@ -103,6 +111,7 @@ public:
 
 private:
     friend class reader;
+    const std::uint64_t most_;
     mutable std::mutex guard_;
     std::array<std::shared_ptr<const filter::digest>, most_slots> by_slot_{};
     std::shared_ptr<const filter::digest_set> set_;  // of those that are there

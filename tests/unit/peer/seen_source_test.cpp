@@ -224,13 +224,33 @@ TEST_SUITE("peer/seen_source") {
             return std::make_shared<const filter::digest>(
                 filter::test::digest_of_keys(size, from, to));
         };
-        all.put(0, digest(0, 100));
-        all.put(63, digest(100, 200));
+        CHECK(all.put(0, digest(0, 100)));
+        CHECK(all.put(63, digest(100, 200)));
         CHECK(reader.may_contain(nth_key(1, 1)));
         CHECK(reader.may_contain(nth_key(1, 150)));
         CHECK_FALSE(reader.may_contain(nth_key(1, 250)));
-        all.put(63, nullptr);
+        all.remove(63);
         CHECK_FALSE(reader.may_contain(nth_key(1, 150)));
+    }
+
+    TEST_CASE("what siblings saw takes no more together than it may") {
+        const auto size = filter::digest_size(1000, 1e-4);
+        const auto digest = std::make_shared<const filter::digest>(
+            filter::test::digest_of_keys(size, 0, 100));
+        seen_elsewhere all{2 * digest->bytes()};
+        seen_elsewhere::reader reader{all};
+        CHECK(all.put(0, digest));
+        CHECK(all.put(1, digest));
+        CHECK(all.put(1, digest));  // in its own place
+        CHECK_FALSE(all.put(2, digest));
+        all.remove(0);
+        CHECK(all.put(2, digest));
+        const auto larger = std::make_shared<const filter::digest>(
+            filter::test::digest_of_keys(filter::digest_size(4000, 1e-4), 100, 200));
+        CHECK_FALSE(all.put(2, larger));
+        CHECK_FALSE(reader.may_contain(nth_key(1, 150)));
+        all.remove(1);
+        CHECK_FALSE(reader.may_contain(nth_key(1, 50)));  // nor is what it replaces
     }
 
     TEST_CASE("readers see whole tables while they change") {
@@ -238,10 +258,10 @@ TEST_SUITE("peer/seen_source") {
         const auto size = filter::digest_size(1000, 1e-4);
         const auto digest = std::make_shared<const filter::digest>(
             filter::test::digest_of_keys(size, 0, 100));
-        all.put(0, digest);
+        CHECK(all.put(0, digest));
         std::jthread changer{[&all, &digest](const std::stop_token& stop) {
             for (unsigned i = 0; !stop.stop_requested(); ++i) {
-                all.put(1 + i % 63, i % 2 == 0 ? digest : nullptr);
+                (void)all.put(1 + i % 63, i % 2 == 0 ? digest : nullptr);
             }
         }};
         seen_elsewhere::reader reader{all};
