@@ -259,7 +259,7 @@ TEST_SUITE("scenario/rfc9111_model") {
                 REQUIRE(stored.fields.get("ETag") == offered.etag);
                 CHECK(answer.body == stored.body);
                 CHECK(answer.status == stored.status);
-                model_.confirmed(path_, *said.chosen, parse_fields(offered.fields), now);
+                model_.confirmed(path_, request, *said.chosen, parse_fields(offered.fields), now);
                 return;
             }
             if (offered.status.starts_with("50") && cache_model::stands_in(said)) {

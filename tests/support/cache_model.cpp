@@ -125,6 +125,13 @@ bool forbids_stale(const field_lines& fields) {
            says.contains("proxy-revalidate") || says.contains("s-maxage");
 }
 
+// 3.5
+bool is_its_askers_alone(const field_lines& request,
+                         const std::map<std::string, std::string>& says) {
+    return request.has("Authorization") && !says.contains("public") && !says.contains("s-maxage") &&
+           !says.contains("must-revalidate");
+}
+
 // 3
 bool is_storable(const field_lines& request, const cache_model::kept& it) {
     const auto says = directives(it.response.fields);
@@ -132,8 +139,7 @@ bool is_storable(const field_lines& request, const cache_model::kept& it) {
         says_plainly(says, "private")) {
         return false;
     }
-    if (request.has("Authorization") && !says.contains("public") && !says.contains("s-maxage") &&
-        !says.contains("must-revalidate")) {
+    if (is_its_askers_alone(request, says)) {
         return false;
     }
     const bool is_explicit = says.contains("max-age") || says.contains("s-maxage") ||
@@ -259,6 +265,7 @@ void cache_model::ended(const std::string& url, const kept& of) {
 
 // 3.2 and 4.3.4
 void cache_model::confirmed(const std::string& url,
+                            const field_lines& request,
                             const kept& of,
                             const field_lines& not_modified,
                             model_time now) {
@@ -277,6 +284,10 @@ void cache_model::confirmed(const std::string& url,
     }
     updated.response_time = now;
     if (is_storable({}, updated)) {
+        // 3.5: what is said to whoever logged in is for nobody else, as a 200 in its place would be.
+        if (is_its_askers_alone(request, directives(updated.response.fields))) {
+            return;
+        }
         *place = std::move(updated);
     } else {
         all.clear();  // the leave to store was taken back

@@ -50,8 +50,9 @@ public:
                const field_lines& request,
                const model_message& response,
                model_time now);
-    /// The origin said 304 of `of`.
+    /// The origin said 304 of `of`, asked for this request.
     void confirmed(const std::string& url,
+                   const field_lines& request,
                    const kept& of,
                    const field_lines& not_modified,
                    model_time now);

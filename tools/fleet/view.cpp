@@ -39,7 +39,7 @@ digest_follower::news view::follow_up(digest_number of, bool seen) {
         return news;
     }
     if (seen) {
-        in.seen.put(slot, held);
+        (void)in.seen.put(slot, held);
     } else if (news.what == kind::gone || !held) {
         in.index.remove(slot);
     } else {
