@@ -61,10 +61,20 @@ bool is_preference(std::string_view name) noexcept {
     return name == "accept-language" || name == "accept-encoding" || name == "accept-charset";
 }
 
-/// Fields that are lists by their definition. In others a comma may stand in a comment (User-Agent) or in
-/// a URL (Referer), and what is beside it is content.
-bool is_list(std::string_view name) noexcept {
-    return name == "accept" || name.starts_with("accept-") || name == "cache-control";
+/// Whether a field may be a list: of those that are none by their definition what is beside a comma is
+/// content, in a comment (User-Agent), a URL (Referer) or what an origin made up (Cookie).
+bool may_be_list(std::string_view name) noexcept {
+    constexpr std::array<std::string_view, 10> none{"authorization",
+                                                    "content-type",
+                                                    "cookie",
+                                                    "date",
+                                                    "from",
+                                                    "host",
+                                                    "origin",
+                                                    "proxy-authorization",
+                                                    "referer",
+                                                    "user-agent"};
+    return std::find(none.begin(), none.end(), name) == none.end();
 }
 
 /// Gives `sink` the value, a list's without the white space around its unquoted commas, in pieces. False
@@ -120,7 +130,7 @@ bool emit_preferences(const preference_list& list, Sink& sink) {
 template <class Sink>
 bool emit_lines(
     field_list request, std::string_view name, bool caseless, Sink& sink, bool& present) {
-    const bool list = is_list(name);
+    const bool list = may_be_list(name);
     for (const auto& line : request) {
         if (!iequals(line.name, name)) {
             continue;

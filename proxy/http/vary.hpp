@@ -56,9 +56,10 @@ struct vary_view {
 /// most_names squared comparisons.
 [[nodiscard]] bool varies_by_anything(field_list response) noexcept;
 
-/// The request's values for the names of `spec`, in canonical text: byte for byte. Of Accept, Accept-*
-/// and Cache-Control, which are lists, lines are joined by a comma, and white space around commas outside
-/// quoted strings goes. Order is kept: it can mean preference.
+/// The request's values for the names of `spec`, in canonical text. Lines of one name are joined
+/// by a comma; white space around commas outside quoted strings goes. Order is kept: it can mean
+/// preference. Of fields that are known to be no lists (User-Agent, Referer, Cookie ...) each byte and
+/// each line counts.
 ///
 /// Accept-Language, Accept-Encoding and Accept-Charset are read further, since RFC 9111 4.1 lets
 /// values match that their field's specification gives one meaning: letters have no case, spaces
