@@ -171,8 +171,8 @@ void loader::run() {
     if (!stopping_) {
         writer_.loaded(std::move(loaded));
     }
-    core_->loading.store(false);
     if (!stopping_) {
+        core_->loading.store(false);  // else what is not in the index may still be on disk
         log::info("disk: ",
                   core_->settings.path,
                   ": ",

@@ -298,6 +298,9 @@ void writer::write_the_rest(std::unique_lock<std::mutex>& lock) {
     keep_noted();
     lock.lock();
     write_all_offered(lock);
+    if (stopping_ && !offered_.empty()) {
+        skip_offered();  // it waits for what will not be found any more
+    }
     lock.unlock();
     keep_noted();
     if (!troubled_) {

@@ -187,6 +187,7 @@ private:
 
     // Writing (writer_tasks.cpp).
     void perform(const response_task& task);
+    void perform_dropped(const response_task& task);
     void perform(const extent_task& task);
     void perform(const abandon_task& task);
     [[nodiscard]] std::uint32_t extents_of(const response_task& task) const noexcept;

@@ -130,8 +130,26 @@ void writer::is_not_written(const response_task& task) {
     }
 }
 
+// What it was to replace goes with it, unless that is newer.
+void writer::perform_dropped(const response_task& task) {
+    if (task.kind == record_kind::refresh) {
+        return;
+    }
+    const auto there = newest_of(task.primary, task.discriminator());
+    if (!there || !is_outdated_by(*task.response, *there)) {
+        is_not_written(task);
+    }
+    if (task.kind == record_kind::large) {
+        perform(abandon_task{task.primary, task.id, extents_of(task)});
+    }
+}
+
 void writer::perform(const response_task& task) {
-    if (dropped_ids_.contains(task.id) || core_->invalidated.since(task.primary, task.asked)) {
+    if (core_->invalidated.since(task.primary, task.asked)) {
+        return;
+    }
+    if (dropped_ids_.contains(task.id)) {
+        perform_dropped(task);
         return;
     }
     const auto discriminator = task.discriminator();

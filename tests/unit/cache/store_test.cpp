@@ -189,20 +189,32 @@ TEST_SUITE("cache/store") {
     }
 
     TEST_CASE("what is dropped from memory leaves nothing older behind it on disk") {
-        both store{disk_write::eviction};
-        const auto url = url_of(1);
-        store.put(url, object(url, 100, 1));
-        REQUIRE(store.in_memory(url));
-        store.push_out(url);
-        REQUIRE(store.on_disk(url));
-        const stored_ptr newer = object(url, 100, 2);
-        store.put(url, newer);
-        (void)store->drop(key_of(url), url, newer);
-        store.settle();
-        CHECK_FALSE(store.in_memory(url));
-        CHECK_FALSE(store.on_disk(url));
-        store.open();
-        CHECK_FALSE(store.on_disk(url));
+        for (const auto when : {disk_write::eviction, disk_write::admission}) {
+            CAPTURE(when == disk_write::admission);
+            both store{when};
+            const auto url = url_of(1), other = url_of(2);
+            store.put(url, object(url, 100, 1));
+            REQUIRE(store.in_memory(url));
+            store.push_out(url);
+            REQUIRE(store.on_disk(url));
+            const stored_ptr newer = object(url, 100, 2);
+            {
+                // It waits to be written, if it is to be.
+                std::optional<disk::test::hanging_disk> hanging;
+                if (when == disk_write::admission) {
+                    hanging.emplace(*store.files, std::vector{disk::test::operation::write});
+                    store.put(other, object(other, 100));
+                    REQUIRE(eventually([&] { return hanging->is_met(); }));
+                }
+                store.put(url, newer);
+                (void)store->drop(key_of(url), url, newer);
+            }
+            store.settle();
+            CHECK_FALSE(store.in_memory(url));
+            CHECK_FALSE(store.on_disk(url));
+            store.open();
+            CHECK_FALSE(store.on_disk(url));
+        }
     }
 
     TEST_CASE("what was dropped comes back through no memory, before the writer knows and after") {

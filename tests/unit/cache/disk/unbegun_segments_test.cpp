@@ -234,6 +234,8 @@ TEST_SUITE("cache/disk/unbegun_segments") {
             s.open_and_load();
             s.put_surely("http://purged/", object("http://purged/", 100));
             s.put_surely("http://there/", object("http://there/", 100));
+            const std::string outdated = "http://outdated/";
+            s.put_surely(outdated, object(outdated, 100, 1));
             unsigned next = 0;
             REQUIRE(eventually([&] {
                 put_more(s, next);
@@ -254,6 +256,7 @@ TEST_SUITE("cache/disk/unbegun_segments") {
             s.lately->note(key_of("http://purged/"));
             s->invalidate(key_of("http://purged/"));
             (void)s.put("http://late/", object("http://late/", 100));
+            s->outdate(key_of(outdated), outdated, object(outdated, 100, 2));
             std::thread stop{[&] { s->stop(); }};
             // That it has begun to stop shows in nothing but what follows.
             std::this_thread::sleep_for(std::chrono::milliseconds{20});
@@ -262,6 +265,7 @@ TEST_SUITE("cache/disk/unbegun_segments") {
             files->set_hook({});
             s.open_and_load();
             CHECK_FALSE(s.has("http://purged/"));
+            CHECK_FALSE(s.has(outdated));
             CHECK(s.has("http://there/"));
         }
     }
