@@ -2,6 +2,8 @@
 
 #include "config/settings.hpp"
 
+#include <algorithm>
+
 namespace reprise::config {
 
 std::vector<std::string> keep_until_restart(const options& before, options& next) {
@@ -11,6 +13,18 @@ std::vector<std::string> keep_until_restart(const options& before, options& next
     // It can change at once, but is to suit the disk that there is until then.
     if (wants_disk == next.disk.path.empty() && !next.admission.has_probation) {
         next.admission.probation = before.admission.probation;
+    }
+    // The same of what each file has right by itself, and the two of them together would not.
+    const bool any_fronted = std::any_of(next.listeners.begin(),
+                                         next.listeners.end(),
+                                         [](const listener& one) { return one.proxy_protocol; });
+    if (any_fronted && next.access.trusted_fronts.empty()) {
+        next.access.trusted_fronts = before.access.trusted_fronts;  // or nobody could connect
+        kept.emplace_back("access.trusted_fronts");
+    }
+    if (next.peering.homes && next.forwarding.pseudonym.empty()) {
+        next.peering.homes = before.peering.homes;  // by a name that the next start would change
+        kept.emplace_back("peering.homes");
     }
     return kept;
 }

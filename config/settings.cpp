@@ -222,7 +222,8 @@ object_table<access_options> access_table() {
               &access_options::deny_destinations,
               list_of(destination_kind(), 0, 10'000),
               live,
-              "Further destinations that forward listeners refuse, written as in allow_destinations."),
+              "Further destinations that forward listeners refuse, written as in "
+              "allow_destinations."),
         value("https_prefix",
               &access_options::https_prefix,
               list_of(destination_kind(), 0, 10'000),

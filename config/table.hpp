@@ -271,7 +271,8 @@ row<T> optional_object(std::string_view name,
 }
 
 /// A list of objects. What the file writes takes the place of all that were there. When `changes`
-/// is restart another number of them wants one; each member says for itself.
+/// is restart another number of them wants one, and so does a whole object of which a member does: what
+/// stands in its place in the file may be another.
 /// @pre by default the list is empty or has one object, which is Inner{}
 template <class T, class Inner>
 row<T> objects(std::string_view name,
@@ -307,7 +308,11 @@ row<T> objects(std::string_view name,
             return;
         }
         for (std::size_t i = 0; i < was.size(); ++i) {
+            const auto before_it = kept.size();
             keep_in_object(table, was[i], is[i], path + '[' + std::to_string(i) + ']', kept);
+            if (changes == change::restart && kept.size() != before_it) {
+                is[i] = was[i];
+            }
         }
     };
     made.describe = [member, table, least, most, changes, why](

@@ -30,8 +30,14 @@ std::vector<std::string> server::reload(const config::options& next) {
     if (!common_.draining.load(std::memory_order_relaxed) && !wait_for_workers()) {
         log::warn("settings: not every thread has taken them over yet");
     }
-    auto more = remarks_on(next);
-    std::move(more.begin(), more.end(), std::back_inserter(remarks));
+    // It is all in force: that no more can be said of it is no reason to say that it is not.
+    try {
+        auto more = remarks_on(next);
+        std::move(more.begin(), more.end(), std::back_inserter(remarks));
+    } catch (const std::exception& failed) {
+        remarks.push_back("warning: what the next start would meet is not known: " +
+                          std::string{failed.what()});
+    }
     return remarks;
 }
 

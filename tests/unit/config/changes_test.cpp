@@ -117,11 +117,40 @@ TEST_SUITE("config/changes") {
     }
 
     TEST_CASE("of as many listeners what can change live does, and the rest does not") {
-        const options before;
+        const auto before = good(R"({"listeners": [{"address": "127.0.0.1:1"}]})");
         auto next = good(R"({"listeners": [{"address": "127.0.0.1:1", "admission": "never"}]})");
-        CHECK(keep_until_restart(before, next) == names{"listeners[0].address"});
-        CHECK(next.listeners[0].address == before.listeners[0].address);
+        CHECK(keep_until_restart(before, next).empty());
         CHECK(next.listeners[0].admission.has_value());
+    }
+
+    TEST_CASE("what is another listener's comes to none that stands in its place") {
+        const auto before = good(R"({"listeners": [{"address": "127.0.0.1:1"},
+            {"address": "127.0.0.1:2", "tls": {"certificate": "c", "key": "k"}}]})");
+        auto next = good(R"({"listeners": [
+            {"address": "127.0.0.1:2", "tls": {"certificate": "c", "key": "k"}},
+            {"address": "127.0.0.1:1", "admission": "never"}]})");
+        CHECK(keep_until_restart(before, next) ==
+              names{"listeners[0].address", "listeners[1].address"});
+        CHECK_FALSE(next.listeners[0].tls.has_value());
+        CHECK(next.listeners[1].tls.has_value());
+        CHECK_FALSE(next.listeners[1].admission.has_value());
+        CHECK(next.listeners[1].address == before.listeners[1].address);
+    }
+
+    TEST_CASE("what comes into force would be accepted as a file") {
+        const auto fronted = good(R"({"access": {"trusted_fronts": ["10.0.0.1"]},
+            "listeners": [{"address": "127.0.0.1:1", "proxy_protocol": true}]})");
+        auto plain = good(R"({"listeners": [{"address": "127.0.0.1:1"}]})");
+        CHECK(keep_until_restart(fronted, plain) ==
+              names{"listeners[0].proxy_protocol", "access.trusted_fronts"});
+        CHECK(plain.listeners[0].proxy_protocol);
+        CHECK(plain.access.trusted_fronts == fronted.access.trusted_fronts);
+
+        auto homes = good(R"({"forwarding": {"pseudonym": "a"}, "peering": {"homes": true},
+            "peers": [{"name": "b", "url": "http://10.0.0.2:3128"}]})");
+        CHECK(keep_until_restart(options{}, homes) ==
+              names{"forwarding.pseudonym", "peering.homes"});
+        CHECK_FALSE(homes.peering.homes);
     }
 
     TEST_CASE("of two bounds on what is remembered the one that differs is named") {
