@@ -40,6 +40,17 @@ asio::ip::address reachable(asio::ip::address host) {
                         : asio::ip::address{asio::ip::address_v4::loopback()};
 }
 
+// As the far end's gate knows it: by no name of all addresses.
+std::string host_named(const admin_door& at) {
+    if (!at.socket.empty()) {
+        return "localhost";
+    }
+    error_code error;
+    const auto host = asio::ip::make_address(at.address.host, error);
+    return error || !host.is_unspecified() ? net::to_text(at.address)
+                                           : "localhost:" + std::to_string(at.address.port);
+}
+
 std::string sentence(const admin_door& at, const error_code& error) {
     const auto where = at.to_text();
     if (error == boost::system::errc::permission_denied) {
@@ -63,7 +74,7 @@ public:
     asking(const admin_door& at, beast_http::verb method, std::string_view target) {
         request_.append(beast_http::to_string(method)).append(1, ' ').append(target);
         request_ += " HTTP/1.1\r\nHost: ";
-        request_ += at.socket.empty() ? net::to_text(at.address) : "localhost";
+        request_ += host_named(at);
         request_ += "\r\nConnection: close\r\n";
         if (!at.token.empty()) {
             request_ += "Authorization: Bearer " + at.token + "\r\n";

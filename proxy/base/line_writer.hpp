@@ -13,13 +13,15 @@
 
 namespace reprise::proxy {
 
-/// Threads: one. Memory: what is queued.
+/// Threads: one. Memory: twice what is queued, or a megabyte more.
 class line_writer {
 public:
     /// Queues text; whoever calls ends it with a line's end before the next flush.
     void append(std::string_view text);
 
     [[nodiscard]] std::size_t queued() const noexcept { return queue_.size() - written_; }
+    /// Bytes of memory, but for what its allocation keeps.
+    [[nodiscard]] std::size_t held() const noexcept { return queue_.size(); }
 
     /// Writes until the queue is empty, or the output takes no more: then with a deadline it goes
     /// on trying until that, and drops the rest; without one it leaves the rest queued after a
@@ -36,11 +38,14 @@ public:
 
 private:
     void drop_queue() noexcept;
+    void note_written(std::size_t bytes) noexcept;
+    void forget_written();
 
     log_output output_;
     std::string queue_;
     std::size_t written_ = 0;  ///< of queue_
     bool mid_line_ = false;    ///< the output ends in a part of a line
+    bool owes_end_ = false;    ///< the queue begins with the end of that line
     std::uint64_t dropped_ = 0;
     std::uint64_t errors_ = 0;
 };

@@ -62,6 +62,13 @@ boost::system::result<log_output> log_output::open(const std::string& target) {
     return output;
 }
 
+bool log_output::is_same_file(const log_output& other) const noexcept {
+    struct stat mine {
+    }, theirs{};
+    return ::fstat(fd_, &mine) == 0 && ::fstat(other.fd_, &theirs) == 0 &&
+           mine.st_dev == theirs.st_dev && mine.st_ino == theirs.st_ino;
+}
+
 log_output::written log_output::write_some(std::string_view text, int wait_ms, int wake) noexcept {
     if (fd_ < 0) {
         return {text.size(), {}};

@@ -33,6 +33,8 @@ public:
     [[nodiscard]] written write_some(std::string_view text, int wait_ms, int wake) noexcept;
 
     [[nodiscard]] bool is_open() const noexcept { return fd_ >= 0; }
+    /// Both write to one file, by whatever name it was opened.
+    [[nodiscard]] bool is_same_file(const log_output& other) const noexcept;
     /// The file's name; empty when it is no file of its own.
     [[nodiscard]] const std::string& path() const noexcept { return path_; }
 

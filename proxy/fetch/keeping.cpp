@@ -52,7 +52,14 @@ void keeping::note_sights(std::size_t sights) {
     }
     if (lost != 0) {
         w_.counts.admission_hits_lost.add(lost);
-        w_.common.costly.note(host_in(order_.url), lost);
+        // An accelerator's key begins with "//" and the host that was asked for (append_key).
+        std::string_view where = order_.url;
+        if (where.starts_with("//")) {
+            where = where.substr(2, where.find('/', 2) - 2);
+        }
+        if (const auto host = host_in(where); !host.empty()) {
+            w_.common.costly.note(host, lost);
+        }
     }
 }
 

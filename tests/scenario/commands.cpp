@@ -203,6 +203,20 @@ TEST_SUITE("scenario/commands") {
         CHECK_FALSE(std::filesystem::exists(place.file("sock")));
     }
 
+    TEST_CASE("a proxy that answers at all addresses is asked here, by a name that it takes") {
+        const temp_dir place;
+        fake_origin there;  // in its place, since nothing here may listen beyond loopback
+        there.on("/healthz", ok("", "ok"));
+        const auto port = std::to_string(there.port());
+        const json settings{{"admin", {{"address", "0.0.0.0:" + port}, {"socket", "off"}}}};
+        const auto life = run_reprise(
+            {"status", "--alive", "--config", place.write("settings.json", settings.dump())});
+        CAPTURE(life.output);
+        REQUIRE(there.count("/healthz") == 1);
+        CHECK(there.requests("/healthz").front().get("Host") == "localhost:" + port);
+        CHECK(life.exit_status == 0);
+    }
+
     TEST_CASE("each command's help has what is common to all") {
         for (const auto* const name : {"status", "explain", "purge", "check"}) {
             CAPTURE(name);

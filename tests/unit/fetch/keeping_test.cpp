@@ -120,6 +120,27 @@ TEST_CASE("a fetch that fails was no sight") {
     CHECK(!next.head(of_five).stored);
 }
 
+TEST_CASE("what admission costs is counted for the host that an accelerator was asked for, too") {
+    auto options = with_memory(1u << 20);
+    options.admission.probation = false;
+    node at{options};
+    for (const std::string key : {"http://a.example/x", "//b.example/x http://up"}) {
+        for (int sight = 0; sight < 2; ++sight) {
+            arrival one{at};
+            one.order->url = key;
+            one.order->key = filter::hash_of(key, at.common.admission.secret());
+            one.head(of_five);
+            one.body("hello");
+            one.end();
+        }
+    }
+    std::string hosts;
+    for (const auto& one : at.common.costly.figures()) {
+        hosts += one.host + ' ';
+    }
+    CHECK(hosts == "a.example b.example ");
+}
+
 TEST_CASE("two who wait for one response are two sights") {
     auto options = with_memory(1u << 20);
     options.admission.probation = false;
