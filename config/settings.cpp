@@ -332,7 +332,7 @@ object_table<forwarding_options> forwarding_table() {
                                      {"both", forwarded_field::both}}),
             live,
             "Which fields tell origins a client's address: Forwarded (RFC 7239), X-Forwarded-For, "
-            "both, or none of them."),
+            "both, or none of them. What an origin varies by such a field is not stored."),
     }};
 }
 

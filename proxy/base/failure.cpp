@@ -110,7 +110,8 @@ constexpr auto table = std::to_array<failure_facts>({
      unheard},
     {client_share_used, "client_share_used", refused, 503, "Service Unavailable",
      "connection_limit_reached",
-     "Your address has as many connections to this server as the proxy allows to one.",
+     "Your address has as many connections to this server, or has as many names looked up, as the "
+     "proxy allows to one.",
      "origins.connections_per_client", 1, unheard},
     {origin_closed, "origin_closed", error, 502, "Bad Gateway", "connection_terminated",
      "The server closed the connection before it had answered.", "", 0, unheard},

@@ -264,6 +264,8 @@ awaitable<trouble> body_reader::go_on_elsewhere() {
     at_.from.came.framing = *framing;
     at_.from.came.persistent = http::keep_alive(at_.from.came.head.version,
                                                 at_.from.came.head.fields);
+    at_.from.came.came = wall_now();
+    at_.from.came.resident_came = resident_now();
     keeping_.goes_on(at_.from.came);
     at_.from.lease.buffer().consume(at_.from.came.head.bytes);
     passed_->begin_skipping(into_.received());

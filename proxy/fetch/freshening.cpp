@@ -7,6 +7,8 @@
 #include "proxy/http/reuse.hpp"
 #include "proxy/http/targeted.hpp"
 
+#include <optional>
+
 namespace reprise::proxy::fetch {
 
 // The field lines that the head at hand may bring to what is stored, as they would be passed on.
@@ -43,10 +45,12 @@ cache::stored_ptr freshening::made_of(const cache::stored_response& stored,
     cache::response_draft next;
     next.head = stored.head().substr(0, stored.status_line_size());
     const auto length_line = stored.head().substr(stored.length_at());
-    const http::withheld_names withheld_ones{*merged};
+    std::optional<http::withheld_names> withheld_ones;
+    if (directives.no_cache_fields || directives.private_fields) {
+        withheld_ones.emplace(*merged);
+    }
     for (const auto& line : *merged) {
-        const bool withheld = (directives.no_cache_fields || directives.private_fields) &&
-                              withheld_ones.has(line);
+        const bool withheld = withheld_ones && withheld_ones->has(line);
         if (withheld || line.id == http::field_id::age ||
             line.id == http::field_id::content_length) {
             continue;
@@ -97,12 +101,18 @@ void freshening::put(const cache::stored_ptr& current, const cache::stored_ptr& 
                                                        rules);
     };
     const auto verdict = judge_for({}, storing);
+    // Nor does a sibling's take back what the origin allowed: its own cookies are none of the merged ones.
+    if (came_.by != word_of::origin && verdict == http::storability::set_cookie) {
+        return;
+    }
     // What it says to whoever logged in is no word on what others may have (RFC 9111 3.5): a 200 in its
     // place would not be stored either.
-    const auto for_client = judge_for(order_.request->head.fields, order_.storing());
-    if (verdict == http::storability::storable && (for_client == http::storability::authorization ||
-                                                   for_client == http::storability::cookie)) {
-        return;
+    if (verdict == http::storability::storable) {
+        const auto for_client = judge_for(order_.request->head.fields, order_.storing());
+        if (for_client == http::storability::authorization ||
+            for_client == http::storability::cookie) {
+            return;
+        }
     }
     if (verdict == http::storability::storable && next->vary() == current->vary()) {
         // What has left the store meanwhile stays out: it may have been invalidated.

@@ -233,21 +233,26 @@ void sources::note_whose_word() {
     }
 }
 
-// What it has from its store may be older than what a client did through this node, of which it knows
-// nothing. What it has fetched just now says no Age.
+// What it has from its store, or from a fetch that was under way, may be older than what a client did
+// through this node, of which it knows nothing.
 bool sources::home_is_outdated() const {
-    const auto age = http::stated_age(here_.came.head.fields);
-    return age && may_be_outdated(w_.common.store,
-                                  order_.key,
-                                  order_.url,
-                                  here_.lease.buffer().data().substr(0, here_.came.head.bytes),
-                                  here_.came.requested,
-                                  *age);
+    const auto& fields = here_.came.head.fields;
+    return !http::was_forwarded(fields) &&
+           may_be_outdated(w_.common.store,
+                           order_.key,
+                           order_.url,
+                           here_.lease.buffer().data().substr(0, here_.came.head.bytes),
+                           here_.came.requested,
+                           http::stated_age(fields).value_or(http::seconds{0}));
 }
 
 // From now on the others are asked.
 void sources::pass_home_by() {
     w_.counts.homes_failed.add();
+    leave_home();
+}
+
+void sources::leave_home() {
     home_.reset();
     here_.home_by.reset();
     here_.waits_too.reset();
@@ -504,7 +509,7 @@ awaitable<head_end> sources::ask_origins() {
         const bool silent = end.what == kind::failed && (!here_.any_byte || home_) && o.retryable &&
                             !into_.abandoned() && !at_.is_overtaken();
         if (end.what == kind::got && home_ && home_is_outdated()) {
-            pass_home_by();
+            leave_home();
             at_.let_go();
             continue;
         }

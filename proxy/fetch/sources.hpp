@@ -70,6 +70,7 @@ private:
     [[nodiscard]] bool home_declines();
     [[nodiscard]] bool home_is_outdated() const;
     void pass_home_by();
+    void leave_home();
     [[nodiscard]] const filter::key_hash& peer_key();
     void ask_siblings();
     [[nodiscard]] awaitable<bool> wait_for_siblings(steady_time until);

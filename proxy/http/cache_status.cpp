@@ -91,7 +91,14 @@ void append_cache_status(std::string& out, std::string_view name, const cache_st
     }
 }
 
-bool was_collapsed(field_list fields) noexcept {
+namespace {
+
+/// What the last cache that has its say in Cache-Status says of how it came to the response.
+struct last_say {
+    bool forwarded = false, collapsed = false;
+};
+
+last_say last_say_of(field_list fields) noexcept {
     std::string_view last;
     for (const auto& line : fields) {
         if (iequals(line.name, "Cache-Status")) {
@@ -110,14 +117,27 @@ bool was_collapsed(field_list fields) noexcept {
             ++at;
         }
     }
-    bool collapsed = false;
+    last_say said;
     parameter_reader reader{last.substr(std::min(at, last.size()))};
     while (const auto one = reader.next()) {
         if (one->key == "collapsed") {
-            collapsed = one->value.kind == sf_kind::boolean && one->value.number == 1;
+            said.collapsed = one->value.kind == sf_kind::boolean && one->value.number == 1;
+        } else if (one->key == "fwd") {
+            said.forwarded = true;
         }
     }
-    return collapsed && !reader.failed();
+    return reader.failed() ? last_say{} : said;
+}
+
+}  // namespace
+
+bool was_collapsed(field_list fields) noexcept {
+    return last_say_of(fields).collapsed;
+}
+
+bool was_forwarded(field_list fields) noexcept {
+    const auto said = last_say_of(fields);
+    return said.forwarded && !said.collapsed;
 }
 
 }  // namespace reprise::proxy::http

@@ -58,8 +58,10 @@ awaitable<attempt<opened>> open_directly(pool_state& mine,
                                          steady_time until,
                                          share_holder asker) {
     const std::string host{to.host};
+    // What the settings name is asked for on everybody's behalf.
+    const auto whose = to.exempt ? share_holder{} : asker;
     auto socket = co_await dial(
-        mine.names, std::move(judge), host, to.port, to.exempt, until, asker);
+        mine.names, std::move(judge), host, to.port, to.exempt, until, whose);
     if (socket.has_error()) {
         co_return std::move(socket.error());
     }

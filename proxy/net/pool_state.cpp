@@ -203,7 +203,8 @@ connection_ptr pool_state::unlist_last_of(pool_group& group, std::uint64_t owner
 // use at once: a login takes two requests and more on one connection.
 void pool_state::make_room_for_idle(pool_group& group, const pool_connection& next) {
     const auto is_alike = [&](const connection_ptr& one) {
-        return next.owner == 0 ? one->owner == 0 : one->owner != 0 && one->holder == next.holder;
+        return next.owner == 0 || !next.holder ? one->owner == next.owner
+                                               : one->owner != 0 && one->holder == next.holder;
     };
     auto& idle = group.idle;
     const auto kept = next.owner == 0 ? idle.size() - group.idle_owned

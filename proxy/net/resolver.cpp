@@ -207,7 +207,7 @@ attempt<resolver::state::question_ptr> resolver::state::join_or_ask(const std::s
     if (asker) {
         const auto of_asker = asked_by.find(*asker);
         if (of_asker != asked_by.end() && of_asker->second >= most_questions_of_one) {
-            return failed(failure_code::dns_error,
+            return failed(failure_code::client_share_used,
                           name,
                           "too many names are being asked for by this client")
                 .error();

@@ -36,7 +36,7 @@ using resolved = std::shared_ptr<const resolution>;
 ///           and the name servers. A and AAAA are asked side by side; when one of them has
 ///           addresses the other is waited for at most some 50-150 ms more (RFC 8305 3).
 /// Errors    dns_not_found (no such name, no address, or no name at all), dns_error (the servers
-///           failed or refused, too many questions, shutting down), dns_timeout.
+///           failed or refused, too many questions, shutting down), dns_timeout, client_share_used.
 class resolver {
 public:
     /// Both families together; enough for 256 siblings under one name, each in both.

@@ -273,6 +273,23 @@ TEST_SUITE("scenario/homes") {
         }
     }
 
+    TEST_CASE("what the home fetches just now is not outdated, however long that takes") {
+        homes f{2};
+        const auto path = f.path_of(1, 0);
+        f.origin.on(path, [](origin_request& request, origin_connection& connection) {
+            // Longer than a second, by which its age shows.
+            if (request.method == "POST" || connection.pause(std::chrono::milliseconds{2500})) {
+                connection.send(ok("Cache-Control: max-age=600\r\n", "new"));
+            }
+        });
+        auto posting = f[0].connect(
+            absolute_request("POST", f.origin.url(path), "Content-Length: 0\r\n"));
+        CHECK(posting.read("POST").status == 200);
+        CHECK(f[0].get(f.origin.url(path)).body == "new");
+        CHECK(f.origin.count(path) == 2);
+        CHECK(f.failed(0) == 0);
+    }
+
     TEST_CASE("an origin that says nothing is no fault of the home that asks it") {
         auto settings = home_settings();
         settings["timeouts"]["origin_head"] = "1s";

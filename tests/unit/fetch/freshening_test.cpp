@@ -14,11 +14,12 @@ cache::stored_ptr freshened(node& at,
                             const std::string& fields,
                             word_of whom,
                             std::optional<http::seconds> at_most = std::nullopt,
-                            const std::string& request = "") {
+                            const std::string& request = "",
+                            const std::string& stored_with = "") {
     {
         arrival first{at};
         first.order->replaces = true;
-        first.head(of_five + "ETag: \"1\"\r\n");
+        first.head(of_five + "ETag: \"1\"\r\n" + stored_with);
         first.body("hello");
         first.end();
     }
@@ -53,6 +54,14 @@ TEST_CASE(
     const auto siblings = freshened(by_sibling, long_lived, word_of::sibling, 60s);
     REQUIRE(siblings);
     CHECK(siblings->freshness().lifetime == 60s);
+}
+
+TEST_CASE("a sibling's 304 does not take back what the origin allowed to be stored") {
+    auto options = with_memory(1u << 20);
+    options.caching.set_cookie = config::cookie_storing::explicit_lifetime;
+    node at{options};
+    CHECK(freshened(
+        at, "Cache-Control: max-age=600\r\n", word_of::sibling, {}, "", "Set-Cookie: a=b\r\n"));
 }
 
 TEST_CASE("what a sibling that is not to be kept says freshens nothing") {

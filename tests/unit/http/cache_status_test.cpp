@@ -43,6 +43,21 @@ TEST_SUITE("http/cache_status") {
         CHECK_FALSE(says({"\"reprise\\"}));
     }
 
+    TEST_CASE("whether the last cache on the way has asked for this request alone") {
+        const auto says = [](std::string_view value) {
+            const std::vector<field> lines{{.name = "Cache-Status", .value = value}};
+            return was_forwarded(lines);
+        };
+        CHECK(says("reprise; fwd=uri-miss; fwd-status=200; stored"));
+        CHECK(says("other; hit, reprise; fwd=stale; fwd-status=304"));
+        CHECK_FALSE(says("reprise; fwd=uri-miss; collapsed"));
+        CHECK_FALSE(says("reprise; hit; ttl=5"));
+        CHECK_FALSE(says("other; fwd=miss, reprise; hit"));
+        CHECK_FALSE(says("reprise; fwd=miss; ="));
+        CHECK_FALSE(says(""));
+        CHECK_FALSE(was_forwarded({}));
+    }
+
     TEST_CASE("a hit says how long it stays fresh") {
         cache_status status;
         status.hit = true;

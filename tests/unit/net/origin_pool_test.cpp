@@ -572,6 +572,54 @@ TEST_CASE("one client keeps no more for itself than it may use at once") {
     CHECK(bench.idle() == 4);
 }
 
+TEST_CASE("those who come by one that speaks for many keep what is their own each") {
+    pool_bench bench{{.connections_per_client = 1, .idle = 1}};
+    std::deque<owned_connections> logins;
+    for (int i = 0; i < 3; ++i) {
+        origin_address to{"127.0.0.1", bench.port};
+        to.owner = logins.emplace_back(bench.pool).owner();
+        auto got = bench.finish(bench.pool.acquire(to, false, late()));
+        REQUIRE(got.has_value());
+        got->give_back();
+    }
+    CHECK(bench.idle() == 3);
+}
+
+TEST_CASE("what the settings name is looked up on everybody's behalf") {
+    pool_bench bench;
+    std::deque<std::optional<attempt<resolved>>> asked;
+    const auto ask = [](resolver& names,
+                        std::string host,
+                        share_holder by,
+                        std::optional<attempt<resolved>>& into) -> awaitable<void> {
+        auto got = co_await names.resolve(std::move(host), late(), by);
+        into.emplace(std::move(got));
+    };
+    for (std::size_t i = 0; i < resolver::most_questions_of_one; ++i) {
+        const auto name = "silent" + std::to_string(i) + ".test";
+        bench.server.set(name, tests::dns_type::a, {.silent = true});
+        bench.server.set(name, tests::dns_type::aaaa, {.silent = true});
+        bench.start(ask(bench.names, name, client_at(1), asked.emplace_back()));
+    }
+    // So many at once, and the server's socket would take no more.
+    const auto last = "silent" + std::to_string(resolver::most_questions_of_one - 1) + ".test";
+    bench.run_until([&] { return bench.server.asked(last, tests::dns_type::a) > 0; });
+    for (const auto* host : {"a.test", "b.test"}) {
+        bench.server.set_v4(host, "127.0.0.1");
+    }
+    const auto get = [&](const char* host, bool exempt) {
+        return bench.finish(
+            bench.pool.acquire({host, bench.port, exempt}, false, late(), client_at(1)));
+    };
+    const auto refused = get("a.test", false);
+    REQUIRE(refused.has_error());
+    CHECK(refused.error().code == failure_code::client_share_used);
+    const auto named = get("b.test", true);
+    CAPTURE((named ? "" : named.error().detail));
+    CHECK(named.has_value());
+    bench.names.stop();
+}
+
 TEST_CASE("what one client keeps for itself is not among the idle ones of everybody") {
     pool_bench bench{{.idle = 1}};
     const owned_connections anns{bench.pool}, bobs{bench.pool};
