@@ -233,17 +233,22 @@ void sources::note_whose_word() {
     }
 }
 
-// What it has from its store, or from a fetch that was under way, may be older than what a client did
-// through this node, of which it knows nothing.
+// What it has from its store, from another cache, or from a fetch that was under way, may be older than what
+// a client did through this node, of which it knows nothing. Of what it has fetched for this request the
+// age is the time that this took.
 bool sources::home_is_outdated() const {
+    constexpr std::chrono::seconds rounding{1};
     const auto& fields = here_.came.head.fields;
-    return !http::was_forwarded(fields) &&
-           may_be_outdated(w_.common.store,
+    const auto age = http::stated_age(fields).value_or(http::seconds{0});
+    if (http::was_forwarded(fields) && age <= wall_now() - here_.came.requested + rounding) {
+        return false;
+    }
+    return may_be_outdated(w_.common.store,
                            order_.key,
                            order_.url,
                            here_.lease.buffer().data().substr(0, here_.came.head.bytes),
                            here_.came.requested,
-                           http::stated_age(fields).value_or(http::seconds{0}));
+                           age);
 }
 
 // From now on the others are asked.
@@ -508,12 +513,12 @@ awaitable<head_end> sources::ask_origins() {
         }
         const bool silent = end.what == kind::failed && (!here_.any_byte || home_) && o.retryable &&
                             !into_.abandoned() && !at_.is_overtaken();
-        if (end.what == kind::got && home_ && home_is_outdated()) {
-            leave_home();
+        if (end.what == kind::got && home_ && home_declines()) {
             at_.let_go();
             continue;
         }
-        if (end.what == kind::got && home_ && home_declines()) {
+        if (end.what == kind::got && home_ && home_is_outdated()) {
+            leave_home();
             at_.let_go();
             continue;
         }

@@ -290,6 +290,19 @@ TEST_SUITE("scenario/homes") {
         CHECK(f.failed(0) == 0);
     }
 
+    TEST_CASE("what the home has from another cache may be outdated though it asked for it now") {
+        homes f{2};
+        const auto path = f.path_of(1, 0);
+        // Of whoever stands between, and is older than what the client does.
+        f.origin.on(path, ok("Cache-Control: max-age=600\r\nAge: 300\r\n", "of then"));
+        auto posting = f[0].connect(
+            absolute_request("POST", f.origin.url(path), "Content-Length: 0\r\n"));
+        CHECK(posting.read("POST").status == 200);
+        CHECK(f[0].get(f.origin.url(path)).status == 200);
+        CHECK(f.origin.count(path) == 3);  // by the home, and by this node itself
+        CHECK(f.failed(0) == 0);
+    }
+
     TEST_CASE("an origin that says nothing is no fault of the home that asks it") {
         auto settings = home_settings();
         settings["timeouts"]["origin_head"] = "1s";
