@@ -6,6 +6,7 @@
 
 #include <boost/asio/post.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <future>
@@ -103,6 +104,12 @@ std::vector<std::string> server::take_over(config::options next) {
     const std::lock_guard turn{turn_guard_};
     const auto held = current();
     const auto& before = held->options;
+    for (std::size_t i = 0; i < std::min(bound_.size(), next.listeners.size()); ++i) {
+        if (next.listeners[i].address == bound_[i]) {
+            next.listeners[i].address =
+                before.listeners[i].address;  // the port that the system picked
+        }
+    }
     std::vector<std::string> remarks;
     for (const auto& setting : config::keep_until_restart(before, next)) {
         remarks.push_back(setting + " changes at the next start");

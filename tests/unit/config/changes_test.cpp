@@ -137,6 +137,17 @@ TEST_SUITE("config/changes") {
         CHECK(next.listeners[1].address == before.listeners[1].address);
     }
 
+    TEST_CASE("TLS goes from one listener to another at once where nothing of them waits") {
+        const auto before = good(R"({"listeners": [
+            {"address": "127.0.0.1:0", "tls": {"certificate": "c", "key": "k"}},
+            {"address": "127.0.0.1:0"}]})");
+        auto next = good(R"({"listeners": [{"address": "127.0.0.1:0"},
+            {"address": "127.0.0.1:0", "tls": {"certificate": "c", "key": "k"}}]})");
+        CHECK(keep_until_restart(before, next) == names{});
+        CHECK_FALSE(next.listeners[0].tls.has_value());
+        CHECK(next.listeners[1].tls.has_value());
+    }
+
     TEST_CASE("what comes into force would be accepted as a file") {
         const auto fronted = good(R"({"access": {"trusted_fronts": ["10.0.0.1"]},
             "listeners": [{"address": "127.0.0.1:1", "proxy_protocol": true}]})");
