@@ -331,14 +331,14 @@ TEST_CASE("one client's questions that nobody answers leave others' theirs") {
     });
     CHECK(names.failures() == 0);
     CHECK(names.asked() == resolver::most_questions_of_one);
-    // So many at once, and the server's socket would take no more.
-    test.run_until([&] { return test.server.asked(name(results.size() - 1), dns_type::a) > 0; });
     const auto last = resolver::most_questions_of_one;
     const auto refused = test.finish(names.resolve(name(last), late(), one));
     REQUIRE(refused.has_error());
     CHECK(refused.error().code == failure_code::client_share_used);
     CHECK(refused.error().detail.find("by this client") != std::string::npos);
     CHECK(names.asked() == resolver::most_questions_of_one);
+    // So many at once, and the server's socket would take no more.
+    test.run_until([&] { return test.server.asked(name(results.size() - 1), dns_type::a) > 0; });
     CHECK(answer_texts(test.finish(names.resolve("other.test", late(), another))) ==
           list{"192.0.2.1"});
     CHECK(test.finish(names.resolve(name(last), steady_now(), {})).has_error());
