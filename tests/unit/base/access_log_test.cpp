@@ -1,6 +1,5 @@
 #include "proxy/base/access_lane.hpp"
 #include "proxy/base/access_log.hpp"
-#include "proxy/base/line_writer.hpp"
 #include "tests/support/temp_dir.hpp"
 #include "tests/support/waiting.hpp"
 
@@ -9,14 +8,11 @@
 
 #include <atomic>
 #include <chrono>
-#include <csignal>
 #include <fcntl.h>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <map>
 #include <string>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <thread>
 #include <unistd.h>
@@ -297,88 +293,6 @@ TEST_SUITE("base/access_log") {
         CHECK(lane.push("123456789\n"));
         CHECK_FALSE(lane.push("x"));
         CHECK(lane.peek(lane.head()) == "123456789\n");
-    }
-
-    TEST_CASE("line_writer: a line that was cut off is ended before the next begins") {
-        const tests::temp_dir folder;
-        const auto fifo = folder.file("fifo");
-        REQUIRE(mkfifo(fifo.c_str(), 0600) == 0);
-        const int reader = ::open(fifo.c_str(), O_RDONLY | O_NONBLOCK);
-        line_writer writer;
-        writer.replace(log_output::open(fifo).value());
-        writer.append(std::string(1 << 20, 'a') + "\n");  // more than a pipe holds
-        writer.flush(std::chrono::steady_clock::now(), -1);
-        CHECK(writer.dropped() == 1);
-        std::string got;
-        const auto read_all = [&] {
-            char bytes[65536];
-            for (ssize_t n = ::read(reader, bytes, sizeof bytes); n > 0;
-                 n = ::read(reader, bytes, sizeof bytes)) {
-                got.append(bytes, static_cast<std::size_t>(n));
-            }
-        };
-        read_all();
-        writer.append("whole\n");
-        writer.flush(std::chrono::steady_clock::now() + 5s, -1);
-        read_all();
-        CHECK(got.ends_with("a\nwhole\n"));
-        CHECK(writer.queued() == 0);
-        ::close(reader);
-    }
-
-    TEST_CASE("line_writer: the end of a line that was cut off is owed until it is written") {
-        const tests::temp_dir folder;
-        const auto path = folder.file("log");
-        const auto ignored = ::signal(SIGXFSZ, SIG_IGN);
-        rlimit before{};
-        REQUIRE(::getrlimit(RLIMIT_FSIZE, &before) == 0);
-        line_writer writer;
-        writer.replace(log_output::open(path).value());
-        {
-            auto full = before;
-            full.rlim_cur = 10;  // as on a disk that is full
-            REQUIRE(::setrlimit(RLIMIT_FSIZE, &full) == 0);
-            for (const auto* line : {"0123456789abc\n", "second\n", "third\n"}) {
-                writer.append(line);
-                writer.flush({}, -1);
-            }
-            REQUIRE(::setrlimit(RLIMIT_FSIZE, &before) == 0);
-        }
-        (void)::signal(SIGXFSZ, ignored);
-        CHECK(writer.dropped() == 3);
-        writer.replace(log_output::open(path).value());  // a reload, and the file is there yet
-        writer.append("fourth\n");
-        writer.append("fifth\n");
-        writer.flush({}, -1);
-        std::ifstream in{path};
-        CHECK(std::string{std::istreambuf_iterator<char>{in}, {}} == "0123456789\nfourth\nfifth\n");
-    }
-
-    TEST_CASE(
-        "line_writer: a reader that is behind for ever costs no more than what it is behind") {
-        const tests::temp_dir folder;
-        const auto fifo = folder.file("fifo");
-        REQUIRE(mkfifo(fifo.c_str(), 0600) == 0);
-        const int reader = ::open(fifo.c_str(), O_RDONLY | O_NONBLOCK);
-        line_writer writer;
-        writer.replace(log_output::open(fifo).value());
-        writer.append(std::string(200'000, 'a') + "\n");
-        int wake[2]{};
-        REQUIRE(::pipe(wake) == 0);
-        REQUIRE(::write(wake[1], "x", 1) == 1);  // nobody waits here
-        std::string room(60'000, ' ');
-        std::size_t most = 0;
-        for (int i = 0; i < 400; ++i) {
-            writer.append(std::string(room.size() - 1, 'b') + "\n");
-            writer.flush({}, wake[0]);
-            REQUIRE(writer.queued() > 0);
-            REQUIRE(::read(reader, room.data(), room.size()) > 0);
-            most = std::max(most, writer.held());
-        }
-        CHECK(most < 4u << 20);  // of 24 MB that have passed
-        for (const int fd : {reader, wake[0], wake[1]}) {
-            ::close(fd);
-        }
     }
 
 }  // TEST_SUITE

@@ -21,11 +21,6 @@ awaitable<void> acquire_into(pool_bench& bench,
     result.emplace(std::move(got));
 }
 
-/// As a client: `last` is the end of its address.
-share_holder client_at(unsigned char last) {
-    return canonical(asio::ip::address_v4{{192, 0, 2, last}});
-}
-
 awaitable<void> acquire_as(pool_bench& bench,
                            share_holder holder,
                            steady_time until,
@@ -38,11 +33,6 @@ awaitable<void> acquire_as(pool_bench& bench,
 /// Until the kernel has brought what the origin did to our side.
 void await_readable(test_loop& loop, byte_stream& stream) {
     loop.run_until([&] { return stream.look() != stream_look::nothing; });
-}
-
-std::uint16_t port_of(origin_lease& lease) {
-    error_code gone;
-    return lease.socket().local_endpoint(gone).port();
 }
 
 }  // namespace
@@ -475,116 +465,6 @@ TEST_CASE("no more than the limit stays idle, the longest unused going first") {
     CHECK(port_of(again) == second_port);
 }
 
-TEST_CASE("who is logged in where counts to the limits of that origin, like anybody") {
-    pool_bench bench{{.connections = 2, .connections_per_client = 1}};
-    const owned_connections anns{bench.pool}, bobs{bench.pool};
-    const auto wanted_by = [&](std::uint64_t owner) {
-        origin_address to{"127.0.0.1", bench.port};
-        to.owner = owner;
-        return to;
-    };
-    const auto get = [&](std::uint64_t owner, share_holder holder) {
-        return bench.finish(
-            bench.pool.acquire(wanted_by(owner), false, steady_now() + 20ms, holder));
-    };
-    auto ann = get(anns.owner(), client_at(1));
-    REQUIRE(ann.has_value());
-    for (const auto owner : {anns.owner(), bobs.owner(), std::uint64_t{0}, owner_of_one_request}) {
-        CAPTURE(owner);
-        CHECK(bench.pool.is_used_up(wanted_by(owner), client_at(1)));
-        const auto more = get(owner, client_at(1));
-        REQUIRE(more.has_error());
-        CHECK(more.error().code == failure_code::client_share_used);
-    }
-    const auto another = get(0, client_at(2));
-    REQUIRE(another.has_value());
-    CHECK(bench.pool.must_wait(wanted_by(bobs.owner()), client_at(3)));
-    const auto one_more = get(bobs.owner(), client_at(3));
-    REQUIRE(one_more.has_error());
-    CHECK(one_more.error().code == failure_code::origin_connection_limit);
-}
-
-TEST_CASE("what is one client's own serves nobody else, and makes room for them at the limit") {
-    pool_bench bench{{.connections = 1}};
-    std::optional<owned_connections> anns{std::in_place, bench.pool};
-    origin_address hers{"127.0.0.1", bench.port};
-    hers.owner = anns->owner();
-    const origin_address anybodys{"127.0.0.1", bench.port};
-    const auto get = [&](const origin_address& to) {
-        auto got = bench.finish(bench.pool.acquire(to, false, late()));
-        REQUIRE(got.has_value());
-        return std::move(*got);
-    };
-    get(hers).give_back();
-    CHECK_FALSE(bench.pool.try_acquire(anybodys));
-    CHECK(get(hers).reused());  // closed here, and not given back
-    get(hers).give_back();
-    auto held = get(anybodys);  // in the place of hers
-    CHECK_FALSE(held.reused());
-    CHECK(bench.open() == 1);
-    waiting she;
-    bench.start(reprise::proxy::net::acquire_into(bench.pool, hers, she));
-    bench.run_for(5ms);
-    held.give_back();  // the place is hers now, and the connection is not
-    bench.run_until([&] { return she.has_value(); });
-    REQUIRE((she && she->has_value()));
-    CHECK_FALSE((*she)->reused());
-    CHECK(bench.open() == 1);
-    (*she)->give_back();
-    CHECK(bench.idle() == 1);
-    anns.reset();
-    CHECK(bench.idle() == 0);
-    CHECK(bench.open() == 0);
-}
-
-TEST_CASE("nothing is kept for an owner that has gone, or of one request") {
-    pool_bench bench;
-    std::optional<owned_connections> anns{std::in_place, bench.pool};
-    for (const auto owner : {anns->owner(), owner_of_one_request}) {
-        CAPTURE(owner);
-        origin_address to{"127.0.0.1", bench.port};
-        to.owner = owner;
-        auto got = bench.finish(bench.pool.acquire(to, false, late()));
-        REQUIRE(got.has_value());
-        anns.reset();
-        got->give_back();
-        CHECK(bench.idle() == 0);
-        CHECK(bench.open() == 0);
-    }
-}
-
-TEST_CASE("one client keeps no more for itself than it may use at once") {
-    pool_bench bench{{.connections_per_client = 2, .idle = 1}};
-    std::deque<owned_connections> logins;
-    for (int i = 0; i < 4; ++i) {
-        const auto& one = logins.emplace_back(bench.pool);
-        origin_address to{"127.0.0.1", bench.port};
-        to.owner = one.owner();
-        auto got = bench.finish(bench.pool.acquire(to, false, late(), client_at(i < 3 ? 1 : 2)));
-        REQUIRE(got.has_value());
-        got->give_back();
-    }
-    CHECK(bench.idle() == 3);
-    origin_address first{"127.0.0.1", bench.port};
-    first.owner = logins.front().owner();
-    CHECK_FALSE(bench.pool.try_acquire(first, client_at(1)));
-    bench.lease().give_back();
-    CHECK(bench.idle() == 4);
-}
-
-TEST_CASE("those who come by one that speaks for many keep what is their own each") {
-    pool_bench bench{{.connections_per_client = 1, .idle = 1}};
-    std::deque<owned_connections> logins;
-    for (int i = 0; i < 3; ++i) {
-        origin_address to{"127.0.0.1", bench.port};
-        to.owner = logins.emplace_back(bench.pool).owner();
-        auto got = bench.finish(bench.pool.acquire(to, false, late()));
-        REQUIRE(got.has_value());
-        got->give_back();
-    }
-    CHECK(bench.idle() == 3);
-}
-
 TEST_CASE("what the settings name is looked up on everybody's behalf") {
     pool_bench bench;
     std::deque<std::optional<attempt<resolved>>> asked;
@@ -601,9 +481,6 @@ TEST_CASE("what the settings name is looked up on everybody's behalf") {
         bench.server.set(name, tests::dns_type::aaaa, {.silent = true});
         bench.start(ask(bench.names, name, client_at(1), asked.emplace_back()));
     }
-    // So many at once, and the server's socket would take no more.
-    const auto last = "silent" + std::to_string(resolver::most_questions_of_one - 1) + ".test";
-    bench.run_until([&] { return bench.server.asked(last, tests::dns_type::a) > 0; });
     for (const auto* host : {"a.test", "b.test"}) {
         bench.server.set_v4(host, "127.0.0.1");
     }
@@ -614,37 +491,13 @@ TEST_CASE("what the settings name is looked up on everybody's behalf") {
     const auto refused = get("a.test", false);
     REQUIRE(refused.has_error());
     CHECK(refused.error().code == failure_code::client_share_used);
+    // So many at once, and the server's socket would take no more.
+    const auto last = "silent" + std::to_string(resolver::most_questions_of_one - 1) + ".test";
+    bench.run_until([&] { return bench.server.asked(last, tests::dns_type::a) > 0; });
     const auto named = get("b.test", true);
     CAPTURE((named ? "" : named.error().detail));
     CHECK(named.has_value());
     bench.names.stop();
-}
-
-TEST_CASE("what one client keeps for itself is not among the idle ones of everybody") {
-    pool_bench bench{{.idle = 1}};
-    const owned_connections anns{bench.pool}, bobs{bench.pool};
-    std::deque<origin_lease> held;
-    for (const auto owner : {anns.owner(), bobs.owner(), std::uint64_t{0}, std::uint64_t{0}}) {
-        origin_address to{"127.0.0.1", bench.port};
-        to.owner = owner;
-        auto got = bench.finish(bench.pool.acquire(to, false, late()));
-        REQUIRE(got.has_value());
-        held.push_back(std::move(*got));
-    }
-    const auto last = port_of(held.back());
-    for (auto& each : held) {
-        each.give_back();
-    }
-    CHECK(bench.idle() == 3);
-    auto again = bench.lease();
-    CHECK(port_of(again) == last);
-    bench.pool.set_options({.idle = 0});
-    origin_address to{"127.0.0.1", bench.port};
-    to.owner = anns.owner();
-    auto hers = bench.pool.try_acquire(to);
-    REQUIRE(hers);
-    hers.give_back();  // or nobody could ever be logged in
-    CHECK(bench.pool.try_acquire(to));
 }
 
 TEST_CASE("an idle connection is closed when it has been unused for too long") {

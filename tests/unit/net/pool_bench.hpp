@@ -22,6 +22,16 @@ inline config::access_options loopback_access() {
     return access;
 }
 
+/// As a client: `last` is the end of its address.
+inline share_holder client_at(unsigned char last) {
+    return canonical(asio::ip::address_v4{{192, 0, 2, last}});
+}
+
+inline std::uint16_t port_of(origin_lease& lease) {
+    error_code gone;
+    return lease.socket().local_endpoint(gone).port();
+}
+
 using waiting = std::optional<attempt<origin_lease>>;
 
 inline awaitable<void> acquire_into(origin_pool& pool, origin_address to, waiting& result) {
@@ -47,6 +57,12 @@ struct pool_bench : test_loop {
         });
     }
 
+    /// What is this owner's alone; 0: anybody's.
+    [[nodiscard]] origin_address owned_by(std::uint64_t owner) const {
+        origin_address to{"127.0.0.1", port};
+        to.owner = owner;
+        return to;
+    }
     attempt<origin_lease> get(bool fresh_only = false, std::optional<steady_time> until = {}) {
         return finish(pool.acquire({"127.0.0.1", port, false}, fresh_only, until.value_or(late())));
     }
