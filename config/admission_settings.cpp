@@ -70,10 +70,10 @@ row<admission_options> auto_or_object(std::string_view name,
     made.keep = [member, table](const admission_options& before,
                                 admission_options& next,
                                 const std::string& path,
-                                std::vector<std::string>& kept) {
+                                put_back& kept) {
         if ((before.*member).automatic != (next.*member).automatic) {
             next.*member = before.*member;
-            kept.push_back(path);
+            kept.names.push_back(path);
         } else {
             keep_in_object(table, before.*member, next.*member, path, kept);
         }

@@ -7,7 +7,7 @@
 namespace reprise::config {
 
 std::vector<std::string> keep_until_restart(const options& before, options& next) {
-    std::vector<std::string> kept;
+    put_back kept;
     const bool wants_disk = !next.disk.path.empty();
     keep_in_object(settings_table(), before, next, "", kept);
     // It can change at once, but is to suit the disk that there is until then.
@@ -20,13 +20,13 @@ std::vector<std::string> keep_until_restart(const options& before, options& next
                                          [](const listener& one) { return one.proxy_protocol; });
     if (any_fronted && next.access.trusted_fronts.empty()) {
         next.access.trusted_fronts = before.access.trusted_fronts;  // or nobody could connect
-        kept.emplace_back("access.trusted_fronts");
+        kept.names.emplace_back("access.trusted_fronts");
     }
     if (next.peering.homes && next.forwarding.pseudonym.empty()) {
         next.peering.homes = before.peering.homes;  // by a name that the next start would change
-        kept.emplace_back("peering.homes");
+        kept.names.emplace_back("peering.homes");
     }
-    return kept;
+    return std::move(kept.names);
 }
 
 std::vector<std::string> needs_restart(const options& before, const options& after) {

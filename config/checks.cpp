@@ -182,7 +182,8 @@ void adopt_store_with_disk(options& into) {
     }
 }
 
-/// One of both is every address of the family that the other one is of, at the same port. (Two listeners may be so: they
+/// One of both is every address of the family that the other one is of, at the same port; the admin's `::` is
+/// those of IPv4 too. (Two listeners may be so: they
 /// share their ports with those of other processes, too.)
 bool is_in_the_way(const endpoint& listener, const endpoint& admin) {
     if (listener.port == 0 || listener.port != admin.port || listener.host == admin.host) {
@@ -192,7 +193,8 @@ bool is_in_the_way(const endpoint& listener, const endpoint& admin) {
     const auto is_all = [](const endpoint& one) {
         return one.host == "0.0.0.0" || one.host == "::";
     };
-    return is_v6(listener) == is_v6(admin) && (is_all(listener) || is_all(admin));
+    return admin.host == "::" ||
+           (is_v6(listener) == is_v6(admin) && (is_all(listener) || is_all(admin)));
 }
 
 }  // namespace

@@ -171,8 +171,8 @@ object_table<peer_options> peer_table() {
                 &peer_options::timeout,
                 time_between(10ms, 1min),
                 live,
-                "How long a sibling may take to begin its answer; then the next source is "
-                "asked. Longer waits for distant ones; of a site's gateway it has to cover the way "
+                "How long a sibling may take to begin its answer, and before that its turn to come "
+                "where all connections to it are in use; then the next source is asked. Longer waits for distant ones; of a site's gateway it has to cover the way "
                 "there and back and what its siblings may take. A parent has "
                 "timeouts.origin_head."),
         },

@@ -61,6 +61,17 @@ private:
     std::vector<std::pair<std::string_view, bool>> members_;
 };
 
+/// What a walk has put back, of what a file wants and what runs cannot change.
+struct put_back {
+    std::vector<std::string> names;  ///< by path, in the table's order
+    /// What could change live waits too: it stands in an object that waits whole.
+    bool all = false;
+
+    [[nodiscard]] bool waits(change changes) const noexcept {
+        return all || changes == change::restart;
+    }
+};
+
 /// One member of an object that becomes a T.
 template <class T>
 struct row {
@@ -68,9 +79,8 @@ struct row {
     bool required = false;
     std::string_view standard_in_words{};  ///< where JSON has no word for the default; else empty
     std::function<void(const json_value& from, T& into, const place& here)> read;
-    std::function<void(
-        const T& before, T& next, const std::string& path, std::vector<std::string>& kept)>
-        keep;  ///< puts back into `next` what differs and wants a restart, and names it
+    /// Puts back into `next` what differs and wants a restart, and names it.
+    std::function<void(const T& before, T& next, const std::string& path, put_back& kept)> keep;
     std::function<void(const T& standard, const std::string& path, std::vector<setting>& out)>
         describe;
 };
@@ -144,7 +154,7 @@ void keep_in_object(const object_table<T>& table,
                     const T& before,
                     T& next,
                     const std::string& path,
-                    std::vector<std::string>& kept) {
+                    put_back& kept) {
     for (const auto& one : table.rows) {
         one.keep(before, next, (path.empty() ? "" : path + '.') + std::string{one.name}, kept);
     }
@@ -180,14 +190,11 @@ row<T> value(std::string_view name,
             std::invoke(member, into) = std::move(*found);
         }
     };
-    made.keep = [member, changes](const T& before,
-                                  T& next,
-                                  const std::string& path,
-                                  std::vector<std::string>& kept) {
-        if (changes == change::restart &&
-            std::invoke(member, before) != std::invoke(member, next)) {
+    made.keep = [member,
+                 changes](const T& before, T& next, const std::string& path, put_back& kept) {
+        if (kept.waits(changes) && std::invoke(member, before) != std::invoke(member, next)) {
             std::invoke(member, next) = std::invoke(member, before);
-            kept.push_back(path);
+            kept.names.push_back(path);
         }
     };
     made.describe = [member, of, changes, why](
@@ -238,11 +245,9 @@ row<T> object(std::string_view name,
     made.read = [member, table](const json_value& from, T& into, const place& here) {
         read_object(table, from, into.*member, here);
     };
-    made.keep =
-        [member,
-         table](const T& before, T& next, const std::string& path, std::vector<std::string>& kept) {
-            keep_in_object(table, before.*member, next.*member, path, kept);
-        };
+    made.keep = [member, table](const T& before, T& next, const std::string& path, put_back& kept) {
+        keep_in_object(table, before.*member, next.*member, path, kept);
+    };
     made.describe = [member, table, why](
                         const T& standard, const std::string& path, std::vector<setting>& out) {
         out.push_back({path, "object", "", "{}", false, "", change::live, why});
@@ -262,7 +267,19 @@ row<T> optional_object(std::string_view name,
     made.read = [member, table](const json_value& from, T& into, const place& here) {
         read_object(table, from, (into.*member).emplace(), here);
     };
-    made.keep = [](const T&, T&, const std::string&, std::vector<std::string>&) {};
+    made.keep = [member, table](const T& before, T& next, const std::string& path, put_back& kept) {
+        const auto& was = before.*member;
+        auto& is = next.*member;
+        if (!kept.all || (!was && !is)) {
+            return;
+        }
+        if (was && is) {
+            keep_in_object(table, *was, *is, path, kept);
+        } else {
+            is = was;
+            kept.names.push_back(path);
+        }
+    };
     made.describe = [table, why](const T&, const std::string& path, std::vector<setting>& out) {
         out.push_back({path, "object", "", "", false, "", change::live, why});
         describe_object(table, Inner{}, path, out);
@@ -272,7 +289,7 @@ row<T> optional_object(std::string_view name,
 
 /// A list of objects. What the file writes takes the place of all that were there. When `changes`
 /// is restart another number of them wants one, and so does a whole object of which a member does: what
-/// stands in its place in the file may be another.
+/// stands in its place in the file may be another. All that differs in it is named then.
 /// @pre by default the list is empty or has one object, which is Inner{}
 template <class T, class Inner>
 row<T> objects(std::string_view name,
@@ -294,24 +311,28 @@ row<T> objects(std::string_view name,
             read_object(table, from.items[i], list.emplace_back(), here.element(i));
         }
     };
-    made.keep = [member, table, changes](const T& before,
-                                         T& next,
-                                         const std::string& path,
-                                         std::vector<std::string>& kept) {
+    made.keep = [member, table, changes](
+                    const T& before, T& next, const std::string& path, put_back& kept) {
         const auto& was = before.*member;
         auto& is = next.*member;
         if (was.size() != is.size()) {
-            if (changes == change::restart) {
+            if (kept.waits(changes)) {
                 is = was;
-                kept.push_back(path);
+                kept.names.push_back(path);
             }
             return;
         }
         for (std::size_t i = 0; i < was.size(); ++i) {
-            const auto before_it = kept.size();
-            keep_in_object(table, was[i], is[i], path + '[' + std::to_string(i) + ']', kept);
-            if (changes == change::restart && kept.size() != before_it) {
-                is[i] = was[i];
+            const auto here = path + '[' + std::to_string(i) + ']';
+            const auto wanted = is[i];
+            const auto before_it = kept.names.size();
+            keep_in_object(table, was[i], is[i], here, kept);
+            if (changes == change::restart && !kept.all && kept.names.size() != before_it) {
+                kept.names.resize(before_it);
+                is[i] = wanted;
+                kept.all = true;
+                keep_in_object(table, was[i], is[i], here, kept);
+                kept.all = false;
             }
         }
     };

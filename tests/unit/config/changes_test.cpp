@@ -130,7 +130,11 @@ TEST_SUITE("config/changes") {
             {"address": "127.0.0.1:2", "tls": {"certificate": "c", "key": "k"}},
             {"address": "127.0.0.1:1", "admission": "never"}]})");
         CHECK(keep_until_restart(before, next) ==
-              names{"listeners[0].address", "listeners[1].address"});
+              names{"listeners[0].address",
+                    "listeners[0].tls",
+                    "listeners[1].address",
+                    "listeners[1].admission",
+                    "listeners[1].tls"});
         CHECK_FALSE(next.listeners[0].tls.has_value());
         CHECK(next.listeners[1].tls.has_value());
         CHECK_FALSE(next.listeners[1].admission.has_value());

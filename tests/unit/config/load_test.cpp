@@ -334,6 +334,9 @@ TEST_SUITE("config/load") {
         CHECK(mistakes_of(beside("127.0.0.1:80", "0.0.0.0:80")).size() == 1);
         CHECK(mistakes_of(beside("[::]:80", "[::1]:80")).size() == 1);
         CHECK(mistakes_of(beside("[::]:80", "127.0.0.1:80")).empty());
+        // The admin's takes IPv4 as well.
+        CHECK(mistakes_of(beside("0.0.0.0:80", "[::]:80")).size() == 1);
+        CHECK(mistakes_of(beside("127.0.0.1:80", "[::]:80")).size() == 1);
         CHECK(mistakes_of(beside("0.0.0.0:80", "127.0.0.1:81")).empty());
         CHECK(mistakes_of(beside("127.0.0.2:80", "127.0.0.1:80")).empty());
     }
