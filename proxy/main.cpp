@@ -300,9 +300,10 @@ int serve(const config::options& options,
             // Once: it hears of the next process by MAINPID.
             server::tell_service_manager("READY=1");
         } else {
-            before->begin([&proxy] {
+            before->begin([&proxy, &io] {
                 proxy.tell_purges_to(nullptr);
                 log::info("upgrade: the program before this one has ended");
+                boost::asio::post(io, [&proxy] { proxy.remove_former_sockets(); });
             });
             proxy.own_admin_socket();
         }

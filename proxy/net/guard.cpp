@@ -1,9 +1,11 @@
 #include "proxy/net/guard.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <stdexcept>
 
 namespace reprise::proxy::net {
 namespace {
@@ -174,11 +176,11 @@ std::optional<failure> judge_literal(const destination_guard& guard,
     return refusal_of({*literal, port}, verdict);
 }
 
-std::vector<asio::ip::address> local_addresses() {
+std::optional<std::vector<asio::ip::address>> local_addresses() {
     std::vector<asio::ip::address> addresses;
     ifaddrs* first = nullptr;
     if (::getifaddrs(&first) != 0) {
-        return addresses;
+        return std::nullopt;
     }
     for (const auto* each = first; each != nullptr; each = each->ifa_next) {
         add_address(addresses, each->ifa_addr);
@@ -191,7 +193,14 @@ std::vector<asio::ip::address> local_addresses() {
 }
 
 std::shared_ptr<const destination_guard> make_guard(const config::access_options& access) {
-    return std::make_shared<const destination_guard>(access, local_addresses());
+    const auto own = local_addresses();
+    if (!own) {
+        throw std::runtime_error{
+            "the addresses of this machine, which no client may reach through the proxy, can't be "
+            "read (getifaddrs): " +
+            error_code{errno, boost::system::system_category()}.message()};
+    }
+    return std::make_shared<const destination_guard>(access, *own);
 }
 
 bool port_allowed(std::span<const config::port_range> allowed, std::uint16_t port) noexcept {

@@ -81,10 +81,12 @@ private:
                                                    std::uint16_t port);
 
 /// The addresses of this machine's interfaces, and their broadcast addresses (getifaddrs). Asks the
-/// kernel, some tens of microseconds. Empty when the kernel won't tell.
-[[nodiscard]] std::vector<asio::ip::address> local_addresses();
+/// kernel, some tens of microseconds. None, with errno: it won't tell, as where descriptors have run out. A
+/// guard that knows none of them would let clients reach this machine.
+[[nodiscard]] std::optional<std::vector<asio::ip::address>> local_addresses();
 
 /// A guard by these settings and the addresses this machine has now.
+/// @throws std::runtime_error  the kernel won't tell which they are
 [[nodiscard]] std::shared_ptr<const destination_guard> make_guard(
     const config::access_options& access);
 

@@ -66,6 +66,14 @@ std::optional<config::endpoint> bound_address(int socket) {
     return config::endpoint{at.address().to_string(), at.port()};
 }
 
+given_sockets::given_sockets(std::vector<given_socket> all) : all_{std::move(all)} {
+    for (const auto& one : all_) {
+        if (auto at = bound_address(one.socket.get())) {
+            places_.push_back(std::move(*at));
+        }
+    }
+}
+
 std::vector<descriptor> given_sockets::take(const config::endpoint& setting, bool admin) {
     const auto wanted = net::to_text(setting);
     std::vector<descriptor> out;
@@ -94,6 +102,22 @@ descriptor given_sockets::take(const std::string& path) {
         }
     }
     return {};
+}
+
+bool given_sockets::had(const config::endpoint& where) const {
+    return std::any_of(places_.begin(), places_.end(), [&](const config::endpoint& one) {
+        return net::overlap(one, where);
+    });
+}
+
+std::vector<std::string> given_sockets::admin_paths() const {
+    std::vector<std::string> out;
+    for (const auto& one : all_) {
+        if (auto path = one.admin ? path_of(one.socket.get()) : std::string{}; !path.empty()) {
+            out.push_back(std::move(path));
+        }
+    }
+    return out;
 }
 
 given_sockets take_service_sockets() {

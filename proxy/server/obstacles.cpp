@@ -106,16 +106,6 @@ std::string why_unwritable(const std::string& path) {
     return {};
 }
 
-/// Whether the sockets of one program that listens at `ours` are in the way of `wanted`, and end with it.
-bool is_ours(const config::endpoint& ours, const config::endpoint& wanted) {
-    const auto is_any = [](const config::endpoint& one) {
-        error_code no_address;
-        const auto at = asio::ip::make_address(one.host, no_address);
-        return !no_address && at.is_unspecified();
-    };
-    return ours.port == wanted.port && (ours.host == wanted.host || is_any(ours) || is_any(wanted));
-}
-
 class search {
 public:
     /// `in_force`: what a program that runs has, and will have let go of by the next start; null: none.
@@ -184,6 +174,7 @@ private:
         }
     }
 
+    // A program's own sockets end with it.
     [[nodiscard]] bool is_held(const config::endpoint& where) const {
         if (in_force_ == nullptr) {
             return false;
@@ -191,15 +182,17 @@ private:
         const auto& all = in_force_->listeners;
         return std::any_of(all.begin(),
                            all.end(),
-                           [&](const auto& one) { return is_ours(one.address, where); }) ||
-               (in_force_->admin.address && is_ours(*in_force_->admin.address, where));
+                           [&](const auto& one) { return net::overlap(one.address, where); }) ||
+               (in_force_->admin.address && net::overlap(*in_force_->admin.address, where));
     }
 
-    void look_at_address(const std::string& setting, const config::endpoint& where) {
+    void look_at_address(const std::string& setting,
+                         const config::endpoint& where,
+                         bool for_both = false) {
         if (files_alone_ || is_held(where)) {
             return;
         }
-        const auto failed = net::why_not_listen(io_, where);
+        const auto failed = net::why_not_listen(io_, where, for_both);
         if (failed == boost::system::errc::address_in_use) {
             add(setting, net::to_text(where), "somebody listens there already", weight::in_use);
         } else if (failed) {
@@ -237,7 +230,7 @@ private:
 
     void look_at_admin_places(const config::admin_options& admin) {
         if (admin.address) {
-            look_at_address("admin.address", *admin.address);
+            look_at_address("admin.address", *admin.address, true);
         }
         look_at_socket(admin);
     }

@@ -116,7 +116,7 @@ void server::bind(std::size_t index, given_sockets& given) {
         where.port = add(*workers_[i % workers_.size()], std::move(sockets[i]))->port();
     }
     const auto* const first = sockets.empty() ? nullptr : workers_.front()->listeners.back().get();
-    if (first == nullptr) {
+    if (first == nullptr && !given.had(where)) {
         refuse_taken(workers_.front()->w.io, where);
     }
     for (auto i = sockets.size(); i < workers_.size(); ++i) {
@@ -321,6 +321,13 @@ void server::own_admin_socket() {
     }
 }
 
+void server::remove_former_sockets() {
+    for (auto& path : std::exchange(former_admin_sockets_, {})) {
+        auto former = admin::admin_socket::adopt({});
+        (void)former.own(std::move(path));
+    }
+}
+
 void server::start_admin(const config::admin_options& options, given_sockets& given) {
     admin::admin_places places;
     if (options.address) {
@@ -343,6 +350,7 @@ void server::start_admin(const config::admin_options& options, given_sockets& gi
         }
         log::info("admin on ", path);
     }
+    former_admin_sockets_ = given.admin_paths();
     if (!options.address && !places.socket) {
         return;
     }
@@ -400,10 +408,7 @@ void server::housekeep() {
             common_.store.set_exponent(next->exponent);
         }
         if (now >= next_guard_) {
-            next_guard_ = now + std::chrono::minutes{1};
-            auto next = std::make_shared<thread::settings>(*current());
-            next->guard = net::make_guard(next->options.access);
-            publish(std::move(next));
+            look_at_own_addresses(now);
         }
     }
     if (now >= next_expiry_look_) {
@@ -424,6 +429,18 @@ void server::housekeep() {
         next_save_ = now + current()->options.admission.save_every;
         save_aside();
     }
+}
+
+// Where the kernel won't tell, the guard that there is goes on, and it is asked again soon.
+void server::look_at_own_addresses(steady_time now) {
+    const auto own = net::local_addresses();
+    if (!own) {
+        return;
+    }
+    next_guard_ = now + std::chrono::minutes{1};
+    auto next = std::make_shared<thread::settings>(*current());
+    next->guard = std::make_shared<const net::destination_guard>(next->options.access, *own);
+    publish(std::move(next));
 }
 
 void server::save_aside() {

@@ -49,6 +49,8 @@ public:
     void tell_purges_to(std::shared_ptr<conversation> other);
     /// The program before this one, whose the admin's Unix socket was, accepts no more.
     void own_admin_socket();
+    /// It has ended: removes the file of its admin's socket where the settings have another.
+    void remove_former_sockets();
     /// Waits until the store's index is loaded, or `most` has passed. Before start().
     void wait_for_store(std::chrono::milliseconds most) const;
 
@@ -108,6 +110,7 @@ private:
     [[nodiscard]] peer::peering::book_ptr current_book();
     void save_state();
     void save_aside();
+    void look_at_own_addresses(steady_time now);
     [[nodiscard]] std::optional<std::chrono::seconds> eviction_age() const;
     void publish(thread::settings_ptr next);
     void free_former_settings();
@@ -132,6 +135,7 @@ private:
     std::vector<std::unique_ptr<listening_worker>> workers_;
     std::vector<config::endpoint> bound_;
     std::optional<config::endpoint> admin_bound_;
+    std::vector<std::string> former_admin_sockets_;  // of the program before this one, and not ours
     steady_time started_;
     admin::ratio_windows windows_;
     std::mutex history_guard_;  // the admin's handlers, and an upgrade

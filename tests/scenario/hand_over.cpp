@@ -488,6 +488,38 @@ TEST_SUITE("scenario/hand_over") {
         CHECK(!fs::exists(socket));
     }
 
+    TEST_CASE("the file of a socket that the next settings have elsewhere goes with the program") {
+        upgrade_world w{false};
+        const auto socket = w.directory.file("admin.sock");
+        w.settings["admin"]["socket"] = socket;
+        w.proxy.emplace(w.settings, start_options{.program = w.program.path()});
+        auto other = w.settings;
+        other["admin"]["socket"] = w.directory.file("other.sock");
+        w.proxy->rewrite_settings(other);
+        REQUIRE(w.proxy->upgrade());
+        CHECK(w.proxy->have_others_ended());
+        CHECK(eventually([&] { return !fs::exists(socket); }));
+        CHECK(fs::exists(w.directory.file("other.sock")));
+    }
+
+    TEST_CASE("a listener's address grows and shrinks at its port") {
+        upgrade_world w{false};
+        w.put("/a");
+        const auto port = std::to_string(w.proxy->port());
+        for (const auto* host : {"0.0.0.0:", "127.0.0.1:"}) {
+            CAPTURE(host);
+            auto holds = w.kept("/a");
+            auto other = w.settings;
+            other["listeners"][0]["address"] = host + port;
+            w.proxy->rewrite_settings_text(other.dump());
+            REQUIRE(w.upgrade_again());
+            CHECK(w.ask(holds, "GET", "/a").status == 200);
+            holds.connection().close();
+            CHECK(w.proxy->have_others_ended());
+            CHECK(w.get("/a").status == 200);
+        }
+    }
+
     TEST_CASE("a service manager is told who it is now, and the numbers' file says it too") {
         temp_dir directory;
         const auto path = directory.file("notify");

@@ -3,6 +3,11 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+#include <sys/resource.h>
+
 using namespace reprise::proxy;
 using namespace reprise::proxy::net;
 using namespace reprise;
@@ -137,8 +142,29 @@ TEST_CASE("a host that is an address is judged as one, however it is spelt") {
 
 TEST_CASE("this machine's addresses have loopback among them") {
     const auto own = local_addresses();
-    CHECK(std::find(own.begin(), own.end(), ip("127.0.0.1")) != own.end());
-    CHECK(make_guard({})->check("a.test", own.front(), 80) != verdict::allowed);
+    REQUIRE(own);
+    CHECK(std::find(own->begin(), own->end(), ip("127.0.0.1")) != own->end());
+    CHECK(make_guard({})->check("a.test", own->front(), 80) != verdict::allowed);
+}
+
+TEST_CASE("no guard is made that does not know this machine's addresses") {
+    rlimit before{};
+    REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+    const rlimit none{0, before.rlim_max};
+    REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
+    const auto own = local_addresses();
+    std::string why;
+    try {
+        (void)make_guard({});
+    } catch (const std::runtime_error& refused) {
+        why = refused.what();
+    }
+    ::setrlimit(RLIMIT_NOFILE, &before);
+    CHECK_FALSE(own);
+    CHECK(
+        why ==
+        "the addresses of this machine, which no client may reach through the proxy, can't be read "
+        "(getifaddrs): Too many open files");
 }
 
 TEST_CASE("ports are allowed by range and by list") {
