@@ -65,17 +65,50 @@ public:
         }
     }
     void keep() {
-        if (path_ != final_ && ::rename(path_.c_str(), final_.c_str()) != 0) {
-            throw cannot(final_, std::strerror(errno));
+        const bool renews = path_ != final_;
+        if (renews) {
+            // Under a second name, so that there is a way back, where the file system has such.
+            ::unlink(before().c_str());
+            had_one_ = ::link(final_.c_str(), before().c_str()) == 0;
+            had_none_ = !had_one_ && errno == ENOENT;
+        }
+        if (renews && ::rename(path_.c_str(), final_.c_str()) != 0) {
+            const auto why = errno;
+            forget_before();
+            throw cannot(final_, std::strerror(why));
         }
         ::close(descriptor_);
         descriptor_ = -1;
     }
+    /// What was there before it was kept is there again.
+    void take_back() noexcept {
+        if (had_one_) {
+            ::rename(before().c_str(), final_.c_str());
+        } else if (had_none_) {
+            ::unlink(final_.c_str());
+        }
+    }
+    void forget_before() noexcept {
+        if (had_one_) {
+            ::unlink(before().c_str());
+        }
+    }
 
 private:
+    [[nodiscard]] std::string before() const { return final_ + ".before-renewal"; }
+
     std::string final_, path_;
     int descriptor_ = -1;
+    bool had_one_ = false, had_none_ = false;
 };
+
+bool is_one_file(const written& both) {
+    std::error_code unknown, unknown_too;
+    const auto certificate = fs::weakly_canonical(both.certificate, unknown);
+    const auto key = fs::weakly_canonical(both.key, unknown_too);
+    return (!unknown && !unknown_too && certificate == key) ||
+           fs::equivalent(both.certificate, both.key, unknown);
+}
 
 /// In PEM; wiped when it goes.
 class pem_text {
@@ -106,6 +139,9 @@ private:
 
 /// @param above  its certificate goes behind; null: none does
 void write(const written& to, const authority& made, X509* above, bool renews) {
+    if (is_one_file(to)) {
+        throw cannot(to.key, "is to be the certificate's file and the key's: write two");
+    }
     new_file certificate{to.certificate, for_all, renews};
     new_file key{to.key, for_owner, renews};
     pem_text chain;
@@ -118,7 +154,14 @@ void write(const written& to, const authority& made, X509* above, bool renews) {
     secret.add(made.key.get());
     key.write(secret.text());
     key.keep();
-    certificate.keep();
+    try {
+        certificate.keep();
+    } catch (...) {
+        key.take_back();
+        throw;
+    }
+    key.forget_before();
+    certificate.forget_before();
 }
 
 void make_directory(const std::string& path) {

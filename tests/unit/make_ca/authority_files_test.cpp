@@ -137,14 +137,41 @@ TEST_SUITE("make_ca/authority_files") {
         both.settings.hosts = {"a.test", "new.test"};
         const auto before = text_of(both.settings.ca_certificate);
         (void)both.at.write("ca.key.new", "half of one");  // a try that was killed
-        (void)write_intermediate(both.settings,
-                                 {both.at.file("root"), "", std::chrono::days{100}, true},
-                                 wall_now());
+        (void)write_intermediate(
+            both.settings, {both.at.file("root"), "", std::chrono::days{100}, true}, wall_now());
         CHECK(text_of(both.settings.ca_certificate) != before);
         CHECK(mode_of(both.settings.ca_key) == 0600);
         CHECK(both.verdict_on("new.test") == "ok");
         CHECK_FALSE(std::filesystem::exists(both.at.file("ca.key.new")));
         CHECK_FALSE(std::filesystem::exists(both.at.file("ca.pem.new")));
+    }
+
+    TEST_CASE("where one of two can't be renewed both stay as they were") {
+        two_tiers both{{"a.test"}};
+        const wishes renewed{both.at.file("root"), "", std::chrono::days{100}, true};
+        const auto key = text_of(both.settings.ca_key);
+        const auto certificate = text_of(both.settings.ca_certificate);
+
+        const auto one = both.at.write("both.pem", certificate + key);
+        auto settings = both.settings;
+        settings.ca_certificate = settings.ca_key = one;
+        CHECK_THROWS_WITH(
+            static_cast<void>(write_intermediate(settings, renewed, wall_now())),
+            (one + ": is to be the certificate's file and the key's: write two").c_str());
+        CHECK(text_of(one) == certificate + key);
+
+        const auto directory = both.at.file("a-directory");
+        std::filesystem::create_directories(directory + "/with-a-file");
+        settings = both.settings;
+        settings.ca_certificate = directory;
+        CHECK_THROWS_AS(static_cast<void>(write_intermediate(settings, renewed, wall_now())),
+                        std::runtime_error);
+        CHECK(text_of(both.settings.ca_key) == key);
+        CHECK(both.verdict_on("a.test") == "ok");
+        for (const auto* left : {"ca.key.new", "ca.key.before-renewal", "a-directory.new"}) {
+            CAPTURE(left);
+            CHECK_FALSE(std::filesystem::exists(both.at.file(left)));
+        }
     }
 
     TEST_CASE("with a directory given it is made, and the settings' files are let be") {
