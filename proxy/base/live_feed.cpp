@@ -97,7 +97,9 @@ void live_feed::note(const access_record& one, std::string_view host, steady_tim
             if (line.empty()) {
                 auto short_one = one;
                 short_one.url = one.url.substr(0, most_of_url);
-                append_access_line(line, short_one, false);
+                std::string made;  // nobody sees one that there was no memory to end
+                append_access_line(made, short_one, false);
+                line = std::move(made);
             }
             to.lines.push_back(line);
             ++to.in_slot;
