@@ -176,7 +176,7 @@ lookup_result memory_tier::find(const filter::key_hash& key,
     lookup_result result{lookup::present, one->held_response(), home->held.use(*one)};
     if (result.just_admitted) {
         // Under the lock, as in evict_one: a purge from now on is seen by whoever gives it to the disk.
-        result.asked = {invalidated_keys_.count(key), one->checked()};
+        result.asked = {invalidated_keys_.count(key), purges_.epoch_of(one->checked())};
         --home->waiting;
         promoted_.fetch_add(1, relaxed);
         const auto parts = one->response().parts();
@@ -192,7 +192,8 @@ std::vector<stored_ptr> memory_tier::variants(const filter::key_hash& key,
     locked_stripe home{*this, key};
     for (const auto& variant : home->resource_of(key, url)) {
         auto response = variant.held_response();
-        const auto said = purges_.judge(url, response->tags(), variant.checked());
+        const auto since = purges_.epoch_of(variant.checked());
+        const auto said = purges_.judge(url, response->tags(), since);
         if (said.hard) {
             continue;
         }
@@ -278,7 +279,7 @@ bool memory_tier::put_if(const filter::key_hash& key,
         const auto done = home->put(key,
                                     url,
                                     std::move(response),
-                                    said.checked,
+                                    purges_.counted_from_start(said.checked),
                                     capacity_.load(relaxed),
                                     most_variants,
                                     as,
@@ -344,10 +345,11 @@ bool memory_tier::freshen(const filter::key_hash& key,
             return false;
         }
         const auto said = purges_.judge(url, updated->tags(), asked.purges);
-        if (!said.none() || !purges_.judge(url, current->tags(), kept->checked()).none()) {
+        const auto since = purges_.epoch_of(kept->checked());
+        if (!said.none() || !purges_.judge(url, current->tags(), since).none()) {
             return false;
         }
-        kept->note_checked(said.checked);
+        kept->note_checked(purges_.counted_from_start(said.checked));
         home.let_go(home->replace(*kept, std::move(updated)));
         freshened_.fetch_add(1, relaxed);
     }
@@ -472,7 +474,7 @@ std::uint64_t memory_tier::evict_one(std::span<const eviction_listener> told) {
         if (!out.one) {
             return 0;
         }
-        asked = {invalidated_keys_.count(out.one->key), out.one->checked()};
+        asked = {invalidated_keys_.count(out.one->key), purges_.epoch_of(out.one->checked())};
         if (hands_on) {
             begin(on, *home, out.one->key, &out.one->response());
         }

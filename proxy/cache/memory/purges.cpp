@@ -166,6 +166,7 @@ void purge_list::restore(std::vector<kept_ban> bans,
     for (auto& one : bans) {
         take_in(ban{std::move(one)});
     }
+    first_ = epoch;
     epoch_.store(epoch, std::memory_order_release);
 }
 

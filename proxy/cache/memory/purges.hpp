@@ -13,6 +13,7 @@
 
 #include "proxy/base/clock.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -80,6 +81,15 @@ public:
         return epoch_.load(std::memory_order_acquire);
     }
 
+    /// An epoch as what lies in memory keeps it, in fewer bits: counted from the one that restore() gave,
+    /// which each start of a store puts 2^32 further, and below which nothing in memory was checked.
+    [[nodiscard]] std::uint64_t counted_from_start(std::uint64_t epoch) const noexcept {
+        return epoch - std::min(epoch, first_);
+    }
+    [[nodiscard]] std::uint64_t epoch_of(std::uint64_t counted) const noexcept {
+        return first_ + counted;
+    }
+
     /// Purges every key that begins with `prefix` and ends with `space` (key_parts).
     void ban_prefix(std::string_view prefix,
                     std::string_view space,
@@ -131,6 +141,7 @@ private:
 
     const purge_limits limits_;
     std::atomic<std::uint64_t> epoch_{0};
+    std::uint64_t first_ = 0;  // epoch_ as it was restored, before any other thread
     mutable std::mutex guard_;
     std::deque<ban> bans_;  // oldest first
     std::size_t bytes_ = 0;

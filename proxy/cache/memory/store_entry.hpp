@@ -45,7 +45,7 @@ public:
     [[nodiscard]] store_entry* next() const noexcept { return unpacked<store_entry>(next_); }
     void set_next(store_entry* other) noexcept { next_ = packed(other); }
 
-    /// It was held against the purges up to this epoch.
+    /// It was held against the purges up to this epoch, as purge_list::counted_from_start counts.
     [[nodiscard]] std::uint64_t checked() const noexcept {
         return std::uint64_t{checked_high_} << 20 | checked_low_;
     }

@@ -41,21 +41,22 @@ store_stripe::resource store_stripe::settled(const filter::key_hash& key,
                                              std::uint64_t& purged,
                                              released& gone) {
     const auto found = resource_of(key, url);
-    const auto epoch = purges.epoch();
-    if (std::all_of(found.begin(), found.end(), [epoch](const entry& variant) {
-            return variant.checked() == epoch;
+    const auto now = purges.counted_from_start(purges.epoch());
+    if (std::all_of(found.begin(), found.end(), [now](const entry& variant) {
+            return variant.checked() == now;
         })) {
         return found;
     }
     for (auto at = found.begin(); at != found.end();) {
         auto& variant = *at++;
-        const auto said = purges.judge(url, variant.response().tags(), variant.checked());
+        const auto since = purges.epoch_of(variant.checked());
+        const auto said = purges.judge(url, variant.response().tags(), since);
         if (said.hard) {
             let_go(gone, remove(variant));
         } else {
             // What may throw comes first: what is noted as checked is never held against them again.
             auto next = said.soft ? ended_at(variant.response(), *said.soft) : nullptr;
-            variant.note_checked(said.checked);
+            variant.note_checked(purges.counted_from_start(said.checked));
             if (next) {
                 let_go(gone, variant.exchange(std::move(next)));
                 tell(key);

@@ -82,7 +82,7 @@ public:
     };
     /// Stores a variant; whatever it replaces or displaces goes to `gone`. `most` bounds its
     /// charge, `most_variants` the variants of its resource. A resource of another URL under the
-    /// same hash gives way: the newer wins, as for any full slot.
+    /// same hash gives way: the newer wins, as for any full slot. `checked` is store_entry's.
     placing put(const filter::key_hash& key,
                 std::string_view url,
                 stored_ptr response,

@@ -221,6 +221,34 @@ TEST_CASE("an invalidation is held against its own key, until too many have come
     CHECK_FALSE(store.put(mine, numbered(0), response({.content = "page"}), before));
 }
 
+TEST_CASE(
+    "a purge at a store's thousandth start is over for what came behind it, as at its first") {
+    for (const std::uint64_t starts : {1u, 127u, 128u, 1000u}) {
+        CAPTURE(starts);
+        memory_tier store{ample};
+        store.purges().restore({}, {}, starts << 32);
+        const auto put = [&] {
+            return store.put(
+                key_of(url), url, response({.content = "new"}), store.mark(key_of(url)));
+        };
+        REQUIRE(put());
+        for (const auto mode : {purge_mode::hard, purge_mode::soft}) {
+            store.purges().ban_prefix("http://origin.test/", "", mode, wall_time{seconds{200}});
+            if (mode == purge_mode::hard) {
+                CHECK(store.find(key_of(url), url, {}).what == lookup::absent);
+            } else {
+                CHECK(store.find(key_of(url), url, {}).response->purged_softly());
+            }
+            REQUIRE(put());
+            for (int again = 0; again < 2; ++again) {
+                const auto there = store.find(key_of(url), url, {});
+                REQUIRE(there.what == lookup::present);
+                CHECK_FALSE(there.response->purged_softly());
+            }
+        }
+    }
+}
+
 TEST_CASE("freshen swaps the response in its place and keeps the charge exact") {
     memory_tier store{ample};
     store.put(key_of(url), url, response({.content = "page"}));
