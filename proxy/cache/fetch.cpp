@@ -33,6 +33,14 @@ std::vector<http::field> lines_of(const fetched_head& head) {
     return lines;
 }
 
+std::vector<http::field> validating_lines_of(const fetched_head& head) {
+    auto lines = lines_of(head);
+    if (head.weak_last_modified) {
+        http::remove_lines(lines, http::field_id::date);
+    }
+    return lines;
+}
+
 bool can_be_resumed(const fetched_head& head) noexcept {
     return head.status == 200 && !head.strong_etag.empty();
 }

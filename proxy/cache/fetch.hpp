@@ -80,6 +80,7 @@ struct fetched_head {
     bool replaces_stored = false;
     bool probation = false;   ///< but only until somebody asks for it again, or others need room
     std::string_view detail;  ///< why it is not, as Cache-Status has it; static text
+    bool weak_last_modified = false;  ///< as response_draft has it
     std::string strong_etag;  ///< empty: a reader that fell out cannot go on by a range request
     /// A 206's range; range_total 0: unknown, or not to be relied on.
     std::uint64_t range_first = 0, range_last = 0, range_total = 0;
@@ -93,10 +94,13 @@ struct fetched_head {
 };
 using head_ptr = std::shared_ptr<const fetched_head>;
 
-/// Who said that what is stored still holds, for the log: as in fetched_head.
+/// Who said that what is stored still holds, for the log (as in fetched_head), and to whom.
 struct confirmation {
     std::string origin, peer;
     std::chrono::microseconds origin_time{0};
+    /// It was said to the client whose request was sent, and to nobody else: what was made of it is no
+    /// answer to whoever shares the fetch.
+    bool for_one_client = false;
 };
 
 /// True when a reader that has had a part of this body can have the rest by a request of its own.
@@ -104,6 +108,8 @@ struct confirmation {
 
 /// Its field lines: views into head.head.
 [[nodiscard]] std::vector<http::field> lines_of(const fetched_head& head);
+/// Those that say which representation it is of, as stored_response::validating_fields.
+[[nodiscard]] std::vector<http::field> validating_lines_of(const fetched_head& head);
 
 struct fetch_limits {
     std::uint64_t window = 8u << 20;

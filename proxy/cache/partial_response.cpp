@@ -23,7 +23,7 @@ constexpr std::string_view whole_status_line = "HTTP/1.1 200 OK\r\n";
 // Fields of a 206, or of a stored part, that the whole would not have.
 bool is_of_the_part(const http::field& line) noexcept {
     return line.id == field_id::content_range || line.id == field_id::content_length ||
-           line.id == field_id::age;
+           line.id == field_id::age || http::is_content_digest(line);
 }
 
 void write_head(response_draft& into, http::field_list lines, std::uint64_t length) {
@@ -93,8 +93,8 @@ std::string_view strong_validator_of(http::field_list response, wall_time now) {
 }
 
 bool are_of_one_representation(const stored_response& one, const stored_response& other) {
-    const auto lines = one.fields();
-    const auto other_lines = other.fields();
+    const auto lines = one.validating_fields();
+    const auto other_lines = other.validating_fields();
     const auto validator = strong_validator_of(lines, one.freshness().response_time);
     return !validator.empty() &&
            validator == strong_validator_of(other_lines, other.freshness().response_time);
@@ -146,6 +146,7 @@ std::optional<response_draft> updated_by(const stored_response& stored,
     made->freshness.response_time = newer.response_time;
     made->reusable_until = stored.parts() ? wall_time::min()
                                           : http::reusable_until(made->directives, made->freshness);
+    made->weak_last_modified = stored.weak_last_modified();
     made->vary = stored.vary().spec();
     made->selecting = stored.selecting();
     made->content = stored.content();
@@ -159,13 +160,14 @@ combined_response combine(const stored_response& stored,
     if (!added.parts()) {
         return {};  // complete_if_whole: it takes the other's place
     }
-    const auto old_lines = stored.fields();
+    const auto old_lines = stored.validating_fields();
     const auto new_lines = added.fields();
+    const auto validating_lines = added.validating_fields();
     const auto validator = strong_validator_of(old_lines, stored.freshness().response_time);
     auto before = parts_of(stored);
     const auto total = added.parts()->total;
     if (stored.status() != 200 || validator.empty() || disagree(before.total, total) ||
-        validator != strong_validator_of(new_lines, added.freshness().response_time)) {
+        validator != strong_validator_of(validating_lines, added.freshness().response_time)) {
         return {};
     }
     const auto& part = added.parts()->held.front();
@@ -185,6 +187,7 @@ combined_response combine(const stored_response& stored,
     if (!made) {
         return {};
     }
+    made->weak_last_modified = stored.weak_last_modified() || added.weak_last_modified();
     const auto& last = added.asked_at() >= stored.asked_at() ? added : stored;
     made->asked_at = last.asked_at();
     made->asked_turn = last.asked_turn();
@@ -229,7 +232,7 @@ part_plan plan_parts(const stored_response& stored,
         plan.use = method == "HEAD" ? part_use::head : part_use::none;
         return plan;
     }
-    const auto lines = stored.fields();
+    const auto lines = stored.validating_fields();
     plan.ranged = http::find(request, field_id::range) != nullptr;
     if (plan.ranged) {
         const auto asked = http::judge_ranges(method, request, lines, parts.total, now);

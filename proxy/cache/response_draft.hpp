@@ -50,6 +50,9 @@ struct response_draft {
     /// wall_time::min() for never. Nothing else is kept of it.
     wall_time reusable_until = wall_time::min();
     bool purged_softly = false;       ///< its lifetime was ended by a purge
+    /// Its Last-Modified is a weak validator: the head that came with the body had no Date of its origin's a
+    /// second later (RFC 9110 8.8.2.2). A later 304's Date says nothing of these bytes.
+    bool weak_last_modified = false;
     std::vector<std::uint64_t> tags;  ///< to be purged by (tags.hpp), sorted
 };
 

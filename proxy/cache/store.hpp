@@ -152,6 +152,10 @@ public:
         std::string_view strong_etag,
         invalidation_mark asked,
         packed_wait so_far = {});
+    /// There is a disk, and what this URL has may go there (keep_on_disk).
+    [[nodiscard]] bool belongs_on_disk(std::string_view url) const {
+        return disk_ && (!belongs_ || belongs_(url));
+    }
     /// Whether the disk is about to have this representation (disk::tier::is_being_written).
     [[nodiscard]] bool is_being_written(const filter::key_hash& key,
                                         std::string_view strong_etag) const {
@@ -165,7 +169,8 @@ public:
                         std::string_view url,
                         const stored_response& response);
 
-    /// `response` was served from disk, `uses` times before. Nothing where it was dropped since.
+    /// `response` was served from disk, `uses` times before. Nothing where it was dropped since, or the
+    /// disk has got a newer one, or is about to.
     void promote(const filter::key_hash& key,
                  std::string_view url,
                  const stored_ptr& response,
@@ -208,9 +213,6 @@ private:
                          const stored_ptr& newer,
                          const stored_ptr& before);
     bool drop_copy(const filter::key_hash& key, std::string_view url, const stored_ptr& outdated);
-    [[nodiscard]] bool belongs_on_disk(std::string_view url) const {
-        return disk_ && (!belongs_ || belongs_(url));
-    }
     /// It leaves memory, and the disk is to get it: it is not there, and the disk may want it.
     [[nodiscard]] bool is_for_disk(const evicted_response& gone) const;
     [[nodiscard]] bool fits_memory(const stored_response& whole) const noexcept {

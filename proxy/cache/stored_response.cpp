@@ -95,7 +95,8 @@ stored_response::stored_response(const response_draft& draft) noexcept
       directives_{0},
       times_{0},
       status_{fitted<10>(draft.status)},
-      initial_age_{fitted<38>(draft.freshness.initial_age.count())},
+      initial_age_{fitted<37>(draft.freshness.initial_age.count())},
+      weak_last_modified_{draft.weak_last_modified},
       length_at_{fitted<22>(std::uint64_t{draft.length_at})},
       purged_softly_{draft.purged_softly},
       reusable_{draft.reusable_until > wall_time::min()},
@@ -237,6 +238,14 @@ std::vector<http::field> stored_response::fields() const {
     return lines;
 }
 
+std::vector<http::field> stored_response::validating_fields() const {
+    auto lines = fields();
+    if (weak_last_modified()) {
+        http::remove_lines(lines, http::field_id::date);
+    }
+    return lines;
+}
+
 response_draft stored_response::draft_without_content() const {
     response_draft made;
     made.head = head();
@@ -255,6 +264,7 @@ response_draft stored_response::draft_without_content() const {
     made.disk_record = disk_record.load(std::memory_order_relaxed);
     made.reusable_until = reusable_until();
     made.purged_softly = purged_softly();
+    made.weak_last_modified = weak_last_modified();
     made.tags.assign(tags().begin(), tags().end());
     return made;
 }

@@ -90,6 +90,7 @@ public:
     [[nodiscard]] std::span<const std::uint64_t> tags() const noexcept {
         return {reinterpret_cast<const std::uint64_t*>(at(tags_at())), chosen().tags};
     }
+    [[nodiscard]] bool weak_last_modified() const noexcept { return weak_last_modified_ != 0; }
     [[nodiscard]] bool purged_softly() const noexcept { return purged_softly_ != 0; }
     [[nodiscard]] wall_time reusable_until() const noexcept {
         return reusable_ != 0 ? http::fresh_until(freshness()) : wall_time::min();
@@ -150,6 +151,10 @@ public:
     /// Field lines of the head, parsed anew: for conditional answers and freshening, not for plain
     /// hits.
     [[nodiscard]] std::vector<http::field> fields() const;
+
+    /// Those that say which representation it is of: without Date, by which a Last-Modified would be strong,
+    /// where it is weak.
+    [[nodiscard]] std::vector<http::field> validating_fields() const;
 
     /// All of it as a draft, without the body's bytes; whoever wants them sets `content`. What is
     /// elsewhere (parts, on disk) is shared.
@@ -232,7 +237,8 @@ private:
     std::uint64_t directives_ : 12;  // the flags, a bit each
     std::uint64_t times_ : 4;        // which of the times there are
     std::uint64_t status_ : 10;
-    std::uint64_t initial_age_ : 38;  // seconds
+    std::uint64_t initial_age_ : 37;  // seconds: 4,355 years
+    std::uint64_t weak_last_modified_ : 1;
     std::uint64_t length_at_ : 22;
     std::uint64_t purged_softly_ : 1;
     std::uint64_t reusable_ : 1;

@@ -26,6 +26,23 @@ bool freshening::read_lines(std::string& text, std::vector<http::field>& lines) 
                                    order_.now_settings->response_limits.fields) == nullptr;
 }
 
+// Another date is a strong validator of these bytes only where a strong tag says that they are the same.
+bool freshening::has_weak_last_modified_now(const cache::stored_response& stored,
+                                            http::field_list old_lines,
+                                            http::field_list merged) const {
+    const auto value_of = [](http::field_list lines, http::field_id id) {
+        const auto* line = http::find(lines, id);
+        return line == nullptr ? std::string_view{} : line->value;
+    };
+    const auto date = value_of(merged, http::field_id::last_modified);
+    if (date == value_of(old_lines, http::field_id::last_modified)) {
+        return stored.weak_last_modified();
+    }
+    const auto is_same = http::equal_strong(value_of(old_lines, http::field_id::etag),
+                                            value_of(merged, http::field_id::etag));
+    return !date.empty() && (!is_same || has_weak_last_modified(came_));
+}
+
 // A whole new head for what is stored, made of its own lines and newer ones (RFC 9111 3.2); null
 // when that would be larger than a head may be.
 cache::stored_ptr freshening::made_of(const cache::stored_response& stored,
@@ -73,6 +90,7 @@ cache::stored_ptr freshening::made_of(const cache::stored_response& stored,
     next.parts = stored.parts();
     next.on_disk = stored.on_disk();
     next.disk_record = stored.disk_record.load(std::memory_order_relaxed);
+    next.weak_last_modified = has_weak_last_modified_now(stored, old_lines, *merged);
     next.vary = vary_of(order_, *merged);
     next.selecting = next.vary == stored.vary()
                          ? std::string{stored.selecting()}
@@ -80,39 +98,57 @@ cache::stored_ptr freshening::made_of(const cache::stored_response& stored,
     return cache::stored_response::make(next);
 }
 
-void freshening::put(const cache::stored_ptr& current, const cache::stored_ptr& next) {
-    if (order_.owner != 0 || came_.by == word_of::unkept_sibling) {
-        return;  // it was said to one client (http/connection_login.hpp), or by who is not to be kept
+// Judged without the client's fields: a client that happens to validate decides nothing about what was
+// stored for another. So an operator's rules hold here that its Cookie or Authorization has kept from
+// `next`; not those that what is stored itself keeps from it, by its Set-Cookie.
+http::storability freshening::judge_for_anybody(const cache::stored_response& next) const {
+    if (next.vary().any) {
+        return http::storability::vary_any;
     }
-    // Judged without the client's fields: a client that happens to validate decides nothing about
-    // what was stored for another.
     auto storing = order_.now_settings->storing;
     storing.never_cookies = storing.never_cookies || came_.by != word_of::origin;
-    const auto lines = next->fields();
-    const auto judge_for = [&](http::field_list request, const http::storing_rules& rules) {
-        return next->vary().any ? http::storability::vary_any
-                                : http::judge_storable("GET",
-                                                       next->status(),
-                                                       request,
-                                                       {},
-                                                       lines,
-                                                       next->directives(),
-                                                       next->freshness(),
-                                                       rules);
-    };
-    const auto verdict = judge_for({}, storing);
+    const auto lines = next.fields();
+    auto directives = next.directives();
+    auto facts = next.freshness();
+    if (http::is_personal(order_.request->head.fields, {}) && !http::is_personal({}, lines)) {
+        const auto& rules = order_.freshness();
+        directives = http::without(
+            http::read_governing_directives(lines, order_.now_settings->options.targeted),
+            rules.set_aside);
+        facts = http::freshness_of(
+            next.status(), lines, directives, came_.requested, came_.came, rules);
+    }
+    return http::judge_storable("GET", next.status(), {}, {}, lines, directives, facts, storing);
+}
+
+http::storability freshening::judge_for_client(const cache::stored_response& next) const {
+    return http::judge_storable("GET",
+                                next.status(),
+                                order_.request->head.fields,
+                                {},
+                                next.fields(),
+                                next.directives(),
+                                next.freshness(),
+                                order_.storing());
+}
+
+void freshening::put(const cache::stored_ptr& current, const cache::stored_ptr& next) {
+    for_one_client_ = order_.owner != 0;
+    if (for_one_client_ || came_.by == word_of::unkept_sibling) {
+        return;  // it was said to one client (http/connection_login.hpp), or by who is not to be kept
+    }
+    const auto verdict = judge_for_anybody(*next);
     // Nor does a sibling's take back what the origin allowed: its own cookies are none of the merged ones.
     if (came_.by != word_of::origin && verdict == http::storability::set_cookie) {
         return;
     }
-    // What it says to whoever logged in is no word on what others may have (RFC 9111 3.5): a 200 in its
-    // place would not be stored either.
-    if (verdict == http::storability::storable) {
-        const auto for_client = judge_for(order_.request->head.fields, order_.storing());
-        if (for_client == http::storability::authorization ||
-            for_client == http::storability::cookie) {
-            return;
-        }
+    // What it says to whoever logged in, or has a cookie, is no word on what others may have (RFC 9111
+    // 3.5): a 200 in its place would not be stored either, and nobody would share it.
+    const bool may_be_shared = verdict == http::storability::storable &&
+                               judge_for_client(*next) == http::storability::storable;
+    for_one_client_ = !may_be_shared;
+    if (verdict == http::storability::storable && !may_be_shared) {
+        return;
     }
     if (verdict == http::storability::storable && next->vary() == current->vary()) {
         // What has left the store meanwhile stays out: it may have been invalidated.
@@ -154,7 +190,8 @@ cache::stored_ptr freshening::by_not_modified() {
         length != nullptr && size != cache::partial_body::unknown) {
         judged.push_back(*length);
     }
-    if (http::judge_validation(stored.fields(), size, judged) != http::validation::confirmed) {
+    const auto known = stored.validating_fields();
+    if (http::judge_validation(known, size, judged, came_.came) != http::validation::confirmed) {
         return nullptr;
     }
     const auto next = made_of(stored, newer);

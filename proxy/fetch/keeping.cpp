@@ -76,6 +76,15 @@ void keeping::record_sights() {
 
 // ---- judging ----
 
+// Memory knows nothing of what is on disk alone: the look-up does, and nothing of what came since.
+cache::stored_ptr keeping::what_it_replaces() const {
+    if (auto validated = order_.validating()) {
+        return validated;
+    }
+    auto in_memory = w_.common.store.peek(order_.key, order_.url, order_.request->head.fields);
+    return in_memory.response ? in_memory.response : order_.found;
+}
+
 // Storable, but must not replace what is stored, whatever its lifetime: a refusal (perhaps this
 // client's alone) or an error.
 bool keeping::leaves_stored(const received& came) const {
@@ -91,10 +100,7 @@ bool keeping::leaves_stored(const received& came) const {
     }
     // It may stand in for the errors to come, as it does for this one.
     const auto& freshness = order_.now_settings->options.freshness;
-    const auto kept =
-        order_.validating()
-            ? order_.validating()
-            : w_.common.store.peek(order_.key, order_.url, order_.request->head.fields).response;
+    const auto kept = what_it_replaces();
     if (!kept) {
         return false;
     }
@@ -102,6 +108,13 @@ bool keeping::leaves_stored(const received& came) const {
     return http::may_serve_on_error(stored.directives(), stored.freshness(), came.resident_came) ||
            (freshness.stale_on_error_status && !http::forbids_stale(stored.directives()) &&
             -http::remaining(stored.freshness(), came.resident_came) < freshness.stale_on_error);
+}
+
+// Some store of this node takes so long a body of this URL, whose home may be another's.
+bool keeping::fits_stores(unsigned status, std::uint64_t length) const {
+    return !exceeds_stores(status, length) &&
+           (held_already_ + length <= order_.now_settings->options.memory.largest() ||
+            w_.common.store.belongs_on_disk(order_.url));
 }
 
 // No store takes so long a body, whoever asks and however often.
@@ -240,8 +253,10 @@ void keeping::note_verdict(cache::fetched_head& head, const received& came) {
     }
     const auto behind = order_.behind();
     const auto stored = behind ? behind : order_.validating();
-    if (stored && !storable && ends_use(status, bool{behind})) {
-        // What replaces it may not be kept, and it must not go on standing in for that.
+    const bool is_too_large = too_large_ || (head.length && !fits_stores(status, *head.length));
+    const bool never_kept = !storable || (is_too_large && head.length);
+    if (stored && never_kept && ends_use(status, bool{behind})) {
+        // What replaces it may not be kept, or nowhere, and it must not go on standing in for that.
         (void)w_.common.store.drop(order_.key, order_.url, stored);
     }
     if (!storable) {
@@ -379,7 +394,7 @@ bool keeping::may_store_part(const received& came, std::optional<std::uint64_t> 
     }
     const auto kept = w_.common.store.peek(order_.key, order_.url, asked);
     if (kept.what == cache::lookup::present && !validator.empty()) {
-        const auto lines = kept.response->fields();
+        const auto lines = kept.response->validating_fields();
         const auto vary = http::read_vary(came.head.fields);
         // One that lacks the line has it from what it is joined to; another says otherwise for whom it is.
         if (cache::strong_validator_of(lines, came.came) == validator &&

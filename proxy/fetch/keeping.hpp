@@ -71,7 +71,9 @@ private:
     void note_sights(std::size_t sights);
     void record_sights();
     void note_verdict(cache::fetched_head& head, const received& came);
+    [[nodiscard]] cache::stored_ptr what_it_replaces() const;
     [[nodiscard]] bool leaves_stored(const received& came) const;
+    [[nodiscard]] bool fits_stores(unsigned status, std::uint64_t length) const;
     [[nodiscard]] bool exceeds_stores(unsigned status, std::uint64_t length) const;
     void note_too_large(unsigned status);
     void judge_size();
@@ -87,7 +89,10 @@ private:
     void refuse(cache::fetched_head& head);
     void keep_on_probation(cache::fetched_head& head);
     [[nodiscard]] bool promise_room(std::optional<std::uint64_t> length);
+    [[nodiscard]] bool outgrows_memory() const;
+    [[nodiscard]] bool outgrows_stores() const;
     void leave_memory();
+    void end_what_was_sent();
     std::string_view begin_on_disk(const cache::fetched_head& head, std::string_view otherwise);
     void feed_disk();
     void finish_on_disk();

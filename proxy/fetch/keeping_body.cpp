@@ -47,11 +47,32 @@ void keeping::keep_up() {
         }
         return;
     }
-    const auto& now = *order_.now_settings;
-    const auto next = into_.received() + room_for_a_read;
-    if (next > std::min<std::uint64_t>(now.options.memory.largest(), now.fetches.window) ||
-        !room_.grow_to(next)) {
+    if (outgrows_memory() || !room_.grow_to(into_.received() + room_for_a_read)) {
         leave_memory();
+    }
+}
+
+// @pre its length is unknown
+bool keeping::outgrows_memory() const {
+    const auto& now = *order_.now_settings;
+    return into_.received() + room_for_a_read >
+           std::min<std::uint64_t>(now.options.memory.largest(), now.fetches.window);
+}
+
+// No store takes so much of a body of unknown length, whoever asks and however often. One that is full
+// or slow now may take it the next time.
+bool keeping::outgrows_stores() const {
+    const bool may_go_to_disk = head_->status != 206 && w_.common.store.belongs_on_disk(order_.url);
+    return !head_->length && outgrows_memory() &&
+           (!may_go_to_disk || into_.received() > order_.now_settings->options.disk.largest());
+}
+
+// What was sent stale must not go on standing in for what can't be kept: each request of its whole window
+// would have that begun and broken off once more.
+void keeping::end_what_was_sent() {
+    const auto behind = order_.behind();
+    if (behind && ends_use(head_->status, true) && outgrows_stores()) {
+        (void)w_.common.store.drop(order_.key, order_.url, behind);
     }
 }
 
@@ -66,6 +87,7 @@ void keeping::leave_memory() {
         feed_disk();
     } else {
         w_.common.fetches.take_back(order_.key, order_.into);
+        end_what_was_sent();
     }
 }
 
@@ -99,6 +121,7 @@ void keeping::feed_disk() {
             on_disk_.reset();
             into_.keep_outside_no_more();
             w_.common.fetches.take_back(order_.key, order_.into);
+            end_what_was_sent();
             return;
         }
     }
@@ -193,6 +216,7 @@ void keeping::describe(cache::response_draft& stored) const {
     stored.asked_turn = head_->asked_turn;
     stored.wait = wait_;
     stored.directives = head_->directives;
+    stored.weak_last_modified = head_->weak_last_modified;
     stored.vary = head_->vary;
     stored.selecting = head_->selecting;
     if (!stored.parts) {

@@ -152,6 +152,7 @@ bool producer::adopt_not_modified(bool dubious) {
     if (const auto* parent = sources_.parent()) {
         asked->peer = parent->name;
     }
+    asked->for_one_client = by.is_for_one_client();
     into_.producer_validated(fresh, std::move(asked));
     at_.from.lease.buffer().consume(at_.from.came.head.bytes);
     at_.from.lease.note_kept(order_->url);

@@ -15,6 +15,9 @@ using http::body_kind;
 
 namespace {
 
+/// Between a Last-Modified and our own clock's Date: the example of RFC 9110, section 8.8.2.2.
+constexpr std::chrono::seconds apart_for_two_clocks{60};
+
 struct recycled_head : cache::fetched_head {
     recycled_head() { head.swap(*recycled_text{}); }
     ~recycled_head() { const recycled_text memory{std::move(head)}; }
@@ -50,6 +53,22 @@ http::vary_spec vary_of(const fetch_order& order, http::field_list fields) {
     return vary;
 }
 
+bool has_weak_last_modified(const received& from) {
+    const auto& fields = from.head.fields;
+    const auto* modified = http::find(fields, http::field_id::last_modified);
+    if (modified == nullptr) {
+        return false;
+    }
+    if (from.by != word_of::origin) {
+        return true;  // its Date may be that of a later 304
+    }
+    if (http::find(fields, http::field_id::date) != nullptr) {
+        return !http::has_strong_last_modified(fields, from.came);
+    }
+    const auto when = http::parse_date(modified->value, from.came);
+    return !when || from.came - *when < apart_for_two_clocks;
+}
+
 std::shared_ptr<cache::fetched_head> head_for_readers(const received& from,
                                                       const fetch_order& order,
                                                       std::string_view pseudonym) {
@@ -71,6 +90,7 @@ std::shared_ptr<cache::fetched_head> head_for_readers(const received& from,
         }
     }
     head->status = from.head.status;
+    head->weak_last_modified = has_weak_last_modified(from);
     head->has_body = from.framing.kind != body_kind::none;
     if (from.framing.kind == body_kind::length) {
         head->length = from.framing.length;

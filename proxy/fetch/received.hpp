@@ -38,6 +38,10 @@ struct received {
                                               std::optional<http::seconds> at_most,
                                               http::field_list fields);
 
+/// Whether its Last-Modified is a weak validator (RFC 9110 8.8.2.2): less than a second before its sender's Date,
+/// or, where there is none, less than a minute before our own; and where a sibling had it stored.
+[[nodiscard]] bool has_weak_last_modified(const received& from);
+
 /// What the response with these fields varies by. Where that is a field which we write for the client
 /// (forwarding.client_address), no request can be told to match: we keep none of what was written.
 [[nodiscard]] http::vary_spec vary_of(const fetch_order& order, http::field_list fields);

@@ -191,6 +191,7 @@ bool for_each_named(const directive& found, Each&& each) {
 /// How a directive that may be qualified by field names was seen so far.
 struct qualified_directive {
     bool plain = false, with_fields = false;
+    bool whole_for_argument = false;  ///< plain, by one that has an argument
     /// @param names_before  of all such directives of the message
     void note(const directive& found, std::size_t& names_before) noexcept {
         bool needed = false;
@@ -199,7 +200,9 @@ struct qualified_directive {
             needed = needed || names_before > withheld_names::most || is_needed(name);
         };
         const bool names = found.has_argument && for_each_named(found, look);
-        (names && !needed ? with_fields : plain) = true;
+        const bool can_be_left_out = names && !needed;
+        (can_be_left_out ? with_fields : plain) = true;
+        whole_for_argument = whole_for_argument || (found.has_argument && !can_be_left_out);
     }
 };
 
@@ -293,8 +296,10 @@ response_directives read_response_directives(field_list response) noexcept {
     auto& allowed = reader.into;
     allowed.no_cache = reader.no_cache.plain;
     allowed.no_cache_fields = reader.no_cache.with_fields;
+    allowed.no_cache_argument = reader.no_cache.whole_for_argument;
     allowed.private_ = reader.private_.plain;
     allowed.private_fields = reader.private_.with_fields;
+    allowed.private_argument = reader.private_.whole_for_argument;
     return allowed;
 }
 

@@ -43,7 +43,9 @@ struct request_directives {
 /// `private="field"` and `no-cache="field"` are obeyed field by field (RFC 9111 5.2.2.4, 5.2.2.7):
 /// `..._fields` says so, and what is stored leaves those fields out (withheld_names). `no_cache` and
 /// `private_` are true for the plain form, and where what is named can't be left out: nothing, no
-/// field names, or a field that caching itself needs; and in a targeted field.
+/// field names, or a field that caching itself needs; and in a targeted field. `..._argument` says that it
+/// is the latter: it speaks of fields, and is obeyed whole since they can't be left out alone (overriding.hpp
+/// asks; what is stored does not know it).
 struct response_directives {
     std::optional<seconds> max_age, s_maxage;
     std::optional<seconds> stale_while_revalidate, stale_if_error;  ///< RFC 5861
@@ -58,6 +60,8 @@ struct response_directives {
     bool no_transform = false;
     bool no_cache_fields = false;
     bool private_fields = false;
+    bool no_cache_argument = false;
+    bool private_argument = false;
     bool targeted = false;  ///< of a field meant for this cache, in place of Expires (RFC 9213)
     bool operator==(const response_directives&) const = default;
 };

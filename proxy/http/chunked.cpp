@@ -276,7 +276,7 @@ bool may_be_trailer(const field& line) noexcept {
     // How to read the content; digests of it are what trailers are for.
     const std::string_view content = "Content-";
     if (iequals(line.name.substr(0, content.size()), content)) {
-        return line.id == field_id::content_md5 || iequals(line.name, "Content-Digest");
+        return is_content_digest(line);
     }
     // Cache directives for some caches alone (RFC 9213); Cache-Control's own number is above.
     const std::string_view targeted = "-Cache-Control";

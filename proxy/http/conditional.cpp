@@ -3,6 +3,7 @@
 #include "proxy/http/characters.hpp"
 #include "proxy/http/date.hpp"
 #include "proxy/http/forwarding.hpp"
+#include "proxy/http/range.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -84,9 +85,9 @@ bool same_name(const field& a, const field& b) noexcept {
 }
 
 /// Lines of a 304 that describe the bytes of a body; the stored body's own stay.
-bool describes_stored_bytes(field_id id) noexcept {
-    return id == field_id::content_length || id == field_id::content_encoding ||
-           id == field_id::content_range;
+bool describes_stored_bytes(const field& line) noexcept {
+    return line.id == field_id::content_length || line.id == field_id::content_encoding ||
+           line.id == field_id::content_range || is_content_digest(line);
 }
 
 bool has_other_length(field_list not_modified, std::uint64_t stored_length) noexcept {
@@ -206,7 +207,8 @@ std::string_view to_string(validation verdict) noexcept {
 
 validation judge_validation(field_list stored,
                             std::uint64_t stored_length,
-                            field_list not_modified) noexcept {
+                            field_list not_modified,
+                            wall_time now) noexcept {
     const auto old_etag = first_value(stored, field_id::etag);
     const auto new_etag = first_value(not_modified, field_id::etag);
     const auto old_date = first_value(stored, field_id::last_modified);
@@ -218,11 +220,12 @@ validation judge_validation(field_list stored,
         if (!same) {
             return validation::other_validator;
         }
-    } else if (!old_date.empty() && !new_date.empty()) {
-        if (old_date != new_date) {
+    } else if (!new_etag.empty()) {
+        const bool same = !old_date.empty() && old_date == new_date;
+        if (!same || (is_strong(new_etag) && !has_strong_last_modified(stored, now))) {
             return validation::other_validator;
         }
-    } else if (is_strong(new_etag)) {
+    } else if (!old_date.empty() && !new_date.empty() && old_date != new_date) {
         return validation::other_validator;
     }
     if (!equal_strong(old_etag, new_etag) && has_other_length(not_modified, stored_length)) {
@@ -277,8 +280,7 @@ std::optional<std::vector<field>> freshen(field_list stored,
     const connection_options named{not_modified};
     std::vector<field> updates;
     for (const auto& line : not_modified) {
-        if (!describes_stored_bytes(line.id) && !is_cookie(line.id) &&
-            !is_hop_by_hop(line, named)) {
+        if (!describes_stored_bytes(line) && !is_cookie(line.id) && !is_hop_by_hop(line, named)) {
             updates.push_back(line);
         }
     }

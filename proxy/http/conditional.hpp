@@ -81,9 +81,11 @@ enum class validation : std::uint8_t {
 ///
 /// - Both have an ETag: a strong one must equal a strong one byte by byte, a weak one is compared
 ///   weakly. Nothing else is then asked of validators.
-/// - Else, both have a Last-Modified: the same bytes.
-/// - Else a strong ETag that is new says nothing of the stored response; and a 304 without any
-///   validator can only speak of what we sent.
+/// - Else an ETag that the stored response never had is believed to be its own where the Last-Modified of both
+///   is the same, and, if the ETag is strong, where that is strong too: a second before the stored Date
+///   (RFC 9110 8.8.2.2). Bytes of two representations would be joined by it otherwise.
+/// - Else, both have a Last-Modified: the same bytes; and a 304 without any validator can only speak of what we
+///   sent.
 /// - Content-Length: a 304 may state only what the 200 would have (RFC 9110 8.6). Under the same
 ///   strong ETag a difference is the origin's slip and is ignored, as RFC 9111 3.2 does; without
 ///   one it is the only hint that the representation changed, and we would rather fetch again.
@@ -91,7 +93,8 @@ enum class validation : std::uint8_t {
 /// `stored_length`: bytes of the stored body, without transfer coding.
 [[nodiscard]] validation judge_validation(field_list stored,
                                           std::uint64_t stored_length,
-                                          field_list not_modified) noexcept;
+                                          field_list not_modified,
+                                          wall_time now) noexcept;
 
 /// What a response to HEAD says of a stored response to GET for the same URL that HEAD's request
 /// would have selected (RFC 9111 4.3.5).
@@ -120,8 +123,8 @@ enum class head_effect : std::uint8_t {
 /// `most_bytes` (name, value and 4 bytes per line) or `most_lines`: treat it as a failed
 /// validation, so that an origin can't grow a head past what could have been stored.
 ///
-/// Never taken from the 304: Content-Length, Content-Encoding, Content-Range (they describe the
-/// stored bytes; 3.2 lets a cache leave out what would break its integrity, and origins are known
+/// Never taken from the 304: Content-Length, Content-Encoding, Content-Range, Content-Digest (they describe the
+/// stored bytes, or a message's that has others; 3.2 lets a cache leave out what would break its integrity, and origins are known
 /// whose 304 forgets that the 200 was compressed), and whatever is_hop_by_hop (RFC 9111 3.1).
 /// Nor Set-Cookie: what is stored would hand one client's cookie to all, whatever lifetime is
 /// stated. Content-Type is taken: this cache stores bytes, it doesn't act on their type.

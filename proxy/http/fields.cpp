@@ -39,6 +39,14 @@ std::size_t count(field_list fields, field_id id) noexcept {
     return lines;
 }
 
+bool is_content_digest(const field& line) noexcept {
+    return line.id == field_id::content_md5 || iequals(line.name, "Content-Digest");
+}
+
+void remove_lines(std::vector<field>& lines, field_id id) {
+    std::erase_if(lines, [id](const field& line) { return line.id == id; });
+}
+
 bool has_line(std::string_view lines, std::string_view name) noexcept {
     while (!lines.empty()) {
         if (lines.size() > name.size() && lines[name.size()] == ':' &&

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <span>
 #include <string_view>
+#include <vector>
 
 namespace reprise::proxy::http {
 
@@ -72,6 +73,13 @@ void for_each_member(std::string_view value, Each&& each) {
         }
     }
 }
+
+/// A digest of this message's content (RFC 9530, section 2; Content-MD5 of RFC 2616): of a part it is the part's,
+/// of a 304 that of nothing. Repr-Digest is the whole's in each.
+[[nodiscard]] bool is_content_digest(const field& line) noexcept;
+
+/// Takes all lines of this name out.
+void remove_lines(std::vector<field>& lines, field_id id);
 
 /// True when one of these written lines ("Name: value" and CRLF each) has this name. O(bytes), no allocation.
 [[nodiscard]] bool has_line(std::string_view lines, std::string_view name) noexcept;

@@ -58,7 +58,7 @@ void append_multipart_lines(std::string& head, const multipart_ranges& body) {
 
 bool belongs_in_multipart(const field& stored) noexcept {
     return stored.id != field_id::content_type && stored.id != field_id::content_length &&
-           stored.id != field_id::content_range;
+           stored.id != field_id::content_range && !is_content_digest(stored);
 }
 
 }  // namespace reprise::proxy::http

@@ -150,6 +150,17 @@ range_set parse_ranges(std::string_view text, std::uint64_t length) noexcept {
     return set;
 }
 
+bool has_strong_last_modified(field_list response, wall_time now) noexcept {
+    const auto* modified_line = find(response, field_id::last_modified);
+    const auto* date_line = find(response, field_id::date);
+    if (!modified_line || !date_line) {
+        return false;
+    }
+    const auto modified = parse_date(modified_line->value, now);
+    const auto date = parse_date(date_line->value, now);
+    return modified && date && *date - *modified >= std::chrono::seconds{1};
+}
+
 bool if_range_holds(field_list request, field_list stored, wall_time now) noexcept {
     bool several = false;
     const auto* condition = only(request, field_id::if_range, several);
@@ -160,16 +171,11 @@ bool if_range_holds(field_list request, field_list stored, wall_time now) noexce
     if (is_strong(condition->value)) {
         return etag && equal_strong(condition->value, etag->value);
     }
-    const auto* modified_line = find(stored, field_id::last_modified);
-    const auto* date_line = find(stored, field_id::date);
-    if (!modified_line || !date_line) {
+    if (!has_strong_last_modified(stored, now)) {
         return false;
     }
     const auto wanted = parse_date(condition->value, now);
-    const auto modified = parse_date(modified_line->value, now);
-    const auto date = parse_date(date_line->value, now);
-    return wanted && modified && date && *wanted == *modified &&
-           *date - *modified >= std::chrono::seconds{1};
+    return wanted && *wanted == parse_date(find(stored, field_id::last_modified)->value, now);
 }
 
 range_set judge_ranges(std::string_view method,

@@ -70,8 +70,12 @@ inline constexpr std::uint64_t least_gap = 128;
                                      std::uint64_t length,
                                      wall_time now) noexcept;
 
+/// Whether its Last-Modified is a strong validator (8.8.2.2): at least a second before its Date, which must be
+/// the origin's that changes it.
+[[nodiscard]] bool has_strong_last_modified(field_list response, wall_time now) noexcept;
+
 /// If-Range (13.1.5): a strong ETag by strong comparison, or a date that is exactly the stored
-/// Last-Modified, where that is strong: at least a second before the stored Date (8.8.2.2). True
+/// Last-Modified, where that is strong. True
 /// without any If-Range; false for several.
 [[nodiscard]] bool if_range_holds(field_list request, field_list stored, wall_time now) noexcept;
 

@@ -25,6 +25,11 @@ bool names_fields(const sf_value& value) noexcept {
            value.kind == sf_kind::inner_list;
 }
 
+/// A member without "=" is true (RFC 9651 3.2): the plain form.
+bool has_argument(const sf_value& value) noexcept {
+    return value.kind != sf_kind::boolean;
+}
+
 void apply(response_directives& into, const sf_member& member) noexcept {
     const auto& [key, value] = member;
     const bool meant = is_meant(value);
@@ -41,9 +46,11 @@ void apply(response_directives& into, const sf_member& member) noexcept {
     } else if (key == "no-cache") {
         into.no_cache = meant;
         into.no_cache_fields = names_fields(value);
+        into.no_cache_argument = has_argument(value);
     } else if (key == "private") {
         into.private_ = meant;
         into.private_fields = names_fields(value);
+        into.private_argument = has_argument(value);
     } else if (key == "public") {
         into.public_ = meant;
     } else if (key == "must-revalidate") {

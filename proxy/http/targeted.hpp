@@ -23,7 +23,8 @@ namespace reprise::proxy::http {
 /// case, or the field is invalid. Parameters and unknown keys say nothing (2.1); the last of a
 /// repeated key counts. A time of another type than integer is zero, as Cache-Control's is; a
 /// negative one too; above 2^31 it is 2^31. A directive without a time is meant unless its value is
-/// ?0; no-cache and private with a string, a token or an inner list name fields.
+/// ?0; no-cache and private with a string, a token or an inner list name fields, and are obeyed whole: what is
+/// withheld is read from Cache-Control alone.
 ///
 /// O(targets x lines + bytes of the targeted lines), no allocation. With an empty list it is
 /// read_response_directives.

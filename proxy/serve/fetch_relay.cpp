@@ -119,11 +119,14 @@ bool would_answer(const exchange_state& x, const cache::fetched_head& head, wall
            http::reuse::must_validate;
 }
 
-// What a 304 made of a stored response may serve a follower too; age is not asked, since it was
-// validated just now.
-bool may_share(const exchange_state& x, const cache::stored_response& fresh) {
+// What a 304 made of a stored response may serve a follower too, where it was not said to its own client
+// alone; age is not asked, since it was validated just now.
+bool may_share(const exchange_state& x,
+               const cache::stored_response& fresh,
+               const cache::confirmation* by) {
     const auto allowed = fresh.directives();
-    return !fresh.parts() && http::matches(fresh.vary(), fresh.selecting(), x.asked.head->fields) &&
+    return !(by != nullptr && by->for_one_client) && !fresh.parts() &&
+           http::matches(fresh.vary(), fresh.selecting(), x.asked.head->fields) &&
            !allowed.private_ && !allowed.no_store && !allowed.no_cache;
 }
 
@@ -277,6 +280,13 @@ void fetch_relay::note_head(const cache::fetched_head& head) {
     }
 }
 
+void fetch_relay::note_unseen_head(const cache::fetch_reader& reader) {
+    const auto head = reader.source()->head();
+    if (!head_ && head) {
+        note_head(*head);
+    }
+}
+
 http::cache_status fetch_relay::status_of(const cache::fetch_reader& reader) const {
     const auto& head = *head_;
     http::cache_status how;
@@ -339,12 +349,13 @@ awaitable<std::optional<ended_or_next>> fetch_relay::take_head(cache::fetch_read
 std::optional<ended_or_next> fetch_relay::take_validated() {
     const auto now = resident_now();
     const auto fresh = x_.memory.report.fresh;
-    if (follows_ && !may_share(x_, *fresh)) {
+    const auto& by = x_.memory.report.by;
+    if (follows_ && !may_share(x_, *fresh, by.get())) {
         return std::nullopt;
     }
     x_.sending = fresh;
     x_.book.how = outcome::revalidated;
-    if (const auto& by = x_.memory.report.by) {
+    if (by) {
         x_.book.origin = by->origin;
         x_.book.peer = by->peer;
         x_.book.origin_time = by->origin_time;

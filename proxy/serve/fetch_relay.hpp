@@ -20,6 +20,9 @@ public:
 
     /// None: nothing was sent, and this fetch is not to answer this request.
     [[nodiscard]] awaitable<std::optional<ended_or_next>> give(cache::fetch_reader& reader);
+    /// Its client has left, perhaps, before it was looked at what the origin said: what follows from an
+    /// unsafe method's success follows all the same.
+    void note_unseen_head(const cache::fetch_reader& reader);
 
 private:
     [[nodiscard]] awaitable<ended> pass_interim();

@@ -76,6 +76,7 @@ void prepare_storing(const exchange_state& x, fetch::fetch_order& order) {
         head->described = x.stored.response;
     }
     order.replaces = x.stored.what == cache::lookup::present;
+    order.found = order.replaces ? x.stored.response : nullptr;
     if (cache::may_validate(x.stored, facts, wall_now())) {
         order.what = wanted::validating{x.stored.response};
     }

@@ -43,8 +43,11 @@ awaitable<ended_or_next> partial_reply::give() {
     if (fits(*head)) {
         co_return co_await send_around(*reader, head);
     }
-    if (cache::ends_parts(
-            plan_, kept_->parts()->total, head->status, lines_of(*head), wall_now())) {
+    if (cache::ends_parts(plan_,
+                          kept_->parts()->total,
+                          head->status,
+                          cache::validating_lines_of(*head),
+                          wall_now())) {
         x_.w.common.store.drop(x_.asked.key, x_.asked.url, kept_);
     }
     co_return co_await send_other(*reader, head);
@@ -52,8 +55,11 @@ awaitable<ended_or_next> partial_reply::give() {
 
 bool partial_reply::fits(const cache::fetched_head& head) const {
     const bool exact = !head.length || *head.length == plan_.gap.size();
-    return exact &&
-           cache::fills_gap(plan_, kept_->parts()->total, head.status, lines_of(head), wall_now());
+    return exact && cache::fills_gap(plan_,
+                                     kept_->parts()->total,
+                                     head.status,
+                                     cache::validating_lines_of(head),
+                                     wall_now());
 }
 
 // What came does not fit what is held.

@@ -34,8 +34,9 @@ void reply::ends_by_closing() {
 }
 
 std::optional<ended> reply::send_now() {
+    const auto before = to_.bytes_out();
     const bool all = to_.send_now(pieces_);
-    book_.note_first_byte();
+    note_sent_since(before);
     if (!all) {
         return std::nullopt;
     }
@@ -47,7 +48,10 @@ std::optional<ended> reply::send_now() {
 }
 
 std::optional<ended> reply::try_send() {
-    if (!to_.send_now(pieces_)) {
+    const auto before = to_.bytes_out();
+    const bool all = to_.send_now(pieces_);
+    note_sent_since(before);
+    if (!all) {
         return std::nullopt;
     }
     return sent(failed() ? ended::gone : ended::keep);
@@ -57,13 +61,21 @@ awaitable<ended> reply::send(const std::atomic<bool>* others_wait) {
     const auto& options = now_.options;
     const reply_sink::pace owed{
         options.limits.body_rate, options.timeouts.client_body, others_wait};
+    const auto before = to_.bytes_out();
     const auto how = co_await to_.send(pieces_, owed);
+    note_sent_since(before);
     co_return sent(how);
+}
+
+// A client that takes nothing, or has left, has had no first byte.
+void reply::note_sent_since(std::uint64_t bytes_out) {
+    if (to_.bytes_out() != bytes_out) {
+        book_.note_first_byte();
+    }
 }
 
 ended reply::sent(ended how) {
     book_.settle();
-    book_.note_first_byte();
     if (how == ended::gone) {
         keeps = false;
         book_.how = outcome::client_gone;

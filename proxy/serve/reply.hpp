@@ -84,6 +84,7 @@ public:
     [[nodiscard]] bool failed() const noexcept { return to_.failed(); }
 
 private:
+    void note_sent_since(std::uint64_t bytes_out);
     ended sent(ended how);
 
     reply_sink& to_;

@@ -54,8 +54,22 @@ std::uint64_t stored_pieces::length() const {
     return from_.parts() ? from_.parts()->total : from_.size();
 }
 
-// Content-Range means nothing in a whole response (RFC 9110 14.4), where some origins count by it what a page
-// of theirs lists; beside a part's own it would.
+namespace {
+
+/// Beside its lengths: a digest is of the whole's content, and a Content-Range, which means nothing in a whole
+/// response (RFC 9110 14.4), is some origin's count of what a page of its lists.
+bool speaks_of_whole_alone(std::string_view lines) {
+    return http::has_line(lines, "Content-Range") || http::has_line(lines, "Content-Digest") ||
+           http::has_line(lines, "Content-MD5");
+}
+
+bool belongs_in_part(const http::field& line) {
+    return line.id != field_id::content_range && line.id != field_id::content_length &&
+           !http::is_content_digest(line);
+}
+
+}  // namespace
+
 void stored_pieces::compose_part_head(http::byte_range part) {
     x_.book.status = 206;
     const auto lines_of_whole = from_.head().substr(from_.status_line_size(),
@@ -63,9 +77,9 @@ void stored_pieces::compose_part_head(http::byte_range part) {
     auto& text = x_.out.text;
     text.clear();
     x_.out.add("HTTP/1.1 206 Partial Content\r\n");
-    if (http::has_line(lines_of_whole, "Content-Range")) {
+    if (speaks_of_whole_alone(lines_of_whole)) {
         for (const auto& line : from_.fields()) {
-            if (line.id != field_id::content_range && line.id != field_id::content_length) {
+            if (belongs_in_part(line)) {
                 http::append_field_line(text, line.name, line.value);
             }
         }
@@ -180,7 +194,10 @@ http::range_set stored_pieces::ranges_asked(http::field_list fields, wall_time n
     const auto& head = *x_.asked.head;
     http::range_set asked;
     if (!from_.parts()) {
-        asked = http::judge_ranges(head.method_text, head.fields, fields, from_.size(), now);
+        const auto judge = [&](http::field_list lines) {
+            return http::judge_ranges(head.method_text, head.fields, lines, from_.size(), now);
+        };
+        asked = from_.weak_last_modified() ? judge(from_.validating_fields()) : judge(fields);
     } else if (x_.verdict.part.use == cache::part_use::held) {
         asked.answer = http::range_answer::part;
         asked.count = 1;

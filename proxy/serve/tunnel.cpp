@@ -21,7 +21,6 @@ awaitable<ended_or_next> tunnel::connect() {
         co_return answers::refused{std::move(reached.error())};
     }
     const auto sent = co_await send_head("HTTP/1.1 200 Connection established\r\n\r\n", 200);
-    x_.book.how = outcome::tunnel;
     if (sent == ended::keep) {
         std::string behind{reached->behind.data()};
         x_.becomes = std::make_unique<standing_tunnel>(
@@ -32,7 +31,6 @@ awaitable<ended_or_next> tunnel::connect() {
 
 awaitable<ended_or_next> tunnel::upgrade(answers::upgraded& what) {
     const auto sent = co_await send_head(std::move(what.head), 101);
-    x_.book.how = outcome::tunnel;
     if (sent == ended::keep) {
         x_.book.origin = what.lease.endpoint();
         std::string behind{what.lease.buffer().data()};
@@ -48,6 +46,7 @@ awaitable<ended> tunnel::send_head(std::string text, unsigned status) {
     x_.out.begin();
     x_.out.add(x_.out.text);
     x_.book.status = status;
+    x_.book.how = outcome::tunnel;  // unless its client turns out to have left
     co_return co_await x_.out.send();
 }
 

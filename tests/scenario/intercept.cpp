@@ -259,6 +259,38 @@ TEST_SUITE("scenario/intercept") {
         CHECK(stored("/max-age", ""));
     }
 
+    TEST_CASE("what a 304 says to one client's Cookie inside is nobody's who waits beside it") {
+        for (const bool has_cookie : {true, false}) {
+            CAPTURE(has_cookie);
+            opened_world w;
+            auto& go = w.origin.make_gate();
+            w.origin.on("/a", [&go](origin_request& request, origin_connection& to) {
+                if (!request.has("If-None-Match")) {
+                    to.send(ok("Cache-Control: max-age=0\r\nETag: \"1\"\r\n", "hello"));
+                    return;
+                }
+                go.wait();
+                const std::string user = request.has("Cookie") ? "ann" : "anybody";
+                to.send(raw_head("304 Not Modified",
+                                 "Cache-Control: max-age=60\r\nETag: \"1\"\r\nX-User: " + user +
+                                     "\r\n"));
+            });
+            const auto one = w.enter("a.test");
+            const auto two = w.enter("a.test");
+            CHECK(one->ask(w.get("a.test", "/a")).body == "hello");
+            one->http().send(w.get("a.test", "/a", has_cookie ? "Cookie: user=ann\r\n" : ""));
+            REQUIRE(eventually([&] { return w.origin.count("/a") == 2; }));
+            two->http().send(w.get("a.test", "/a"));
+            REQUIRE(eventually([&] { return figure(w.proxy->stats(), figure_name::joined) == 1; }));
+            go.open();
+            CHECK(one->http().read().get("X-User") == (has_cookie ? "ann" : "anybody"));
+            const auto second = two->http().read();
+            CHECK(second.body == "hello");
+            CHECK(second.get("X-User") == (has_cookie ? "" : "anybody"));
+            CHECK(w.origin.count("/a") == (has_cookie ? 3 : 2));
+        }
+    }
+
     TEST_CASE("ways past us are not told, what protects the client is") {
         opened_world w;
         w.origin.on(

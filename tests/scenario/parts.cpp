@@ -4,6 +4,7 @@
 
 #include "tests/scenario/world.hpp"
 
+#include <ctime>
 #include <optional>
 #include <string>
 #include <utility>
@@ -221,6 +222,56 @@ TEST_CASE("a Last-Modified well before its Date joins parts, one of the same sec
     (void)w.get("/new", range("0-4"));
     CHECK(w.get("/new", range("0-9")).body == letters.substr(0, 10));
     CHECK(w.origin.requests("/new").at(1).get("Range") == "bytes=0-9");
+}
+
+TEST_CASE("a validation makes no weak Last-Modified of a part a strong one") {
+    world w;
+    const auto changed = std::time(nullptr) - 600;
+    const auto dated = [&](const std::string& status, std::time_t date, const std::string& rest) {
+        return "HTTP/1.1 " + status +
+               "\r\nCache-Control: max-age=6000\r\nDate: " + http_date_of(date) +
+               "\r\nLast-Modified: " + http_date_of(changed) + "\r\n" + rest;
+    };
+    const auto part_of = [&](const std::string& body, std::uint64_t count, std::time_t date) {
+        return dated("206 Partial Content",
+                     date,
+                     content_range({0, count}, 26) + "Content-Length: " + std::to_string(count) +
+                         "\r\n\r\n" + body.substr(0, count));
+    };
+    w.origin.on("/a", part_of(letters, 5, changed));
+    (void)w.get("/a", range("0-4"));
+    // It has changed since, within that second, and the origin can't tell.
+    const std::string other(26, 'X');
+    w.origin.on("/a", [&](origin_request& request, origin_connection& to) {
+        CHECK_FALSE(request.has("If-Range"));
+        to.send(request.has("If-Modified-Since") ? dated("304 Not Modified", changed + 3, "\r\n")
+                                                 : part_of(other, 10, changed + 4));
+    });
+    CHECK(w.get("/a", range("0-4") + "Cache-Control: no-cache\r\n").status == 206);
+    CHECK(w.get("/a", range("0-9")).body == other.substr(0, 10));
+}
+
+TEST_CASE("a digest of a part's content is no other content's") {
+    world w;
+    const auto with_digest = [](const std::string& digest) {
+        return "Cache-Control: max-age=60\r\nContent-Digest: sha-256=:" + digest + ":\r\n";
+    };
+    ranged_object{.fields = with_digest("YQ==")}.put_on(w.origin, "/a");
+    CHECK(w.get("/a", range("0-4")).status == 206);
+    CHECK_FALSE(w.get("/a", range("1-3")).has("Content-Digest"));
+    CHECK_FALSE(w.get("/a").has("Content-Digest"));
+    CHECK(is_hit(w.get("/a")));
+
+    ranged_object{.fields = with_digest("Yg==")}.put_on(w.origin, "/whole");
+    CHECK(w.get("/whole").has("Content-Digest"));
+    CHECK(is_hit(w.get("/whole")));
+    CHECK(w.get("/whole").has("Content-Digest"));
+    for (const auto* some : {"0-4", "0-4,20-25"}) {
+        CAPTURE(some);
+        const auto part = w.get("/whole", range(some));
+        CHECK(part.status == 206);
+        CHECK_FALSE(part.has("Content-Digest"));
+    }
 }
 
 TEST_CASE("parts without a strong validator answer alone and are never joined") {

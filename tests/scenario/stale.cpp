@@ -116,6 +116,26 @@ TEST_SUITE("scenario/stale") {
         CHECK(eventually([&] { return w.get("/a").body == "new"; }));
     }
 
+    TEST_CASE("stale-while-revalidate: what no store takes ends what it replaces, too") {
+        const auto body = patterned(3 * mib);
+        const std::string fields = "Cache-Control: max-age=60\r\n";
+        auto settings = storing_settings();
+        settings["memory"] = {{"size", "8MiB"}, {"max_object", "1MiB"}};
+        for (const bool says_length : {true, false}) {
+            CAPTURE(says_length);
+            world w{settings};
+            answer_then(w,
+                        aged(", stale-while-revalidate=300", "old"),
+                        sends(says_length
+                                  ? ok(fields, body)
+                                  : raw_head("200 OK", fields + "Transfer-Encoding: chunked\r\n") +
+                                        "300000\r\n" + body + "\r\n0\r\n\r\n"));
+            CHECK(w.get("/a").body == "old");
+            CHECK(w.get("/a").body == "old");
+            CHECK(eventually([&] { return w.get("/a").body == body; }));
+        }
+    }
+
     TEST_CASE(
         "stale-while-revalidate: a refusal or an error leaves what is stored, storable or not") {
         for (const std::string status : {"403 Forbidden",
@@ -233,6 +253,28 @@ TEST_SUITE("scenario/stale") {
         CHECK(w.get("/a").body == "old");
         for (int i = 0; i < 3; ++i) {
             CHECK(is_stale_hit(w.get("/a")));
+        }
+        CHECK(w.origin.count("/a") == 4);
+    }
+
+    TEST_CASE("nor is it where it is on disk alone, and nothing to validate it by") {
+        const auto body = patterned(2 * mib);
+        const temp_dir at;
+        auto settings = storing_settings();
+        settings["memory"] = {{"size", "8MiB"}, {"max_object", "1MiB"}};
+        settings["disk"] = disk_of_all_admitted(at.file("store"), "64MiB");
+        world w{settings};
+        REQUIRE(eventually([&] { return w.proxy.stats().at("disk").at("state") == "ready"; }));
+        answer_then(
+            w,
+            ok("Age: 100\r\nCache-Control: max-age=60, stale-if-error=300\r\n", body),
+            sends(answer("503 Service Unavailable", "Cache-Control: max-age=600\r\n", "broken")));
+        CHECK((w.get("/a").body == body));
+        REQUIRE(eventually([&] { return figure(w.proxy.stats(), "/disk/objects") >= 1; }));
+        for (int i = 0; i < 3; ++i) {
+            const auto answer = w.get("/a");
+            CHECK(is_stale_hit(answer));
+            CHECK((answer.body == body));
         }
         CHECK(w.origin.count("/a") == 4);
     }

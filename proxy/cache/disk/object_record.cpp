@@ -24,7 +24,8 @@ constexpr std::size_t length = 0, ban_epoch = 8, response_time = 16, initial_age
 }  // namespace at
 constexpr std::size_t section_bytes = 96;
 
-constexpr std::uint8_t purged_softly_flag = 1;
+constexpr std::uint8_t purged_softly_flag = 1, weak_last_modified_flag = 2;
+constexpr std::uint8_t known_flags = purged_softly_flag | weak_last_modified_flag;
 
 // Bits of the directives, in this order; the times' presence follows.
 constexpr std::array<bool http::response_directives::*, 12> flag_bits{
@@ -191,7 +192,9 @@ record_header encode(const object_source& what,
     put_directives(section, response.directives());
     store_at(section + at::status, static_cast<std::uint16_t>(response.status()));
     store_at(section + at::source, static_cast<std::uint8_t>(facts.source));
-    store_at(section + at::flags, response.purged_softly() ? purged_softly_flag : std::uint8_t{0});
+    const unsigned flags = (response.purged_softly() ? purged_softly_flag : 0u) |
+                           (response.weak_last_modified() ? weak_last_modified_flag : 0u);
+    store_at(section + at::flags, static_cast<std::uint8_t>(flags));
     const bool large = what.kind == record_kind::large;
     store_at(section + at::extents,
              large ? static_cast<std::uint32_t>(extents_of(what.length, what.extent_bytes)) : 0u);
@@ -285,7 +288,7 @@ result<object_view> read_object(std::span<const char> front) noexcept {
     const auto response_time = load_at<std::int64_t>(section + at::response_time);
     facts.initial_age = http::seconds{load_at<std::int64_t>(section + at::initial_age)};
     facts.lifetime = http::seconds{load_at<std::int64_t>(section + at::lifetime)};
-    if (flags > purged_softly_flag ||
+    if ((flags & ~known_flags) != 0 ||
         source > static_cast<std::uint8_t>(http::lifetime_source::none) || bits > known_bits ||
         !is_plausible_time(response_time) || !is_plausible(facts.initial_age) ||
         !is_plausible(facts.lifetime)) {
@@ -293,7 +296,8 @@ result<object_view> read_object(std::span<const char> front) noexcept {
     }
     facts.response_time = wall_time{std::chrono::milliseconds{response_time}};
     facts.source = static_cast<http::lifetime_source>(source);
-    view.purged_softly = flags != 0;
+    view.purged_softly = (flags & purged_softly_flag) != 0;
+    view.weak_last_modified = (flags & weak_last_modified_flag) != 0;
     view.directives = read_directives(section);
     return view;
 }
@@ -312,6 +316,7 @@ response_draft make_response(const object_view& view) {
                                                                 : view.header.id;
     made.wait = view.header.wait;
     made.purged_softly = view.purged_softly;
+    made.weak_last_modified = view.weak_last_modified;
     made.reusable_until = view.purged_softly
                               ? wall_time::min()
                               : http::reusable_until(view.directives, view.freshness);

@@ -178,6 +178,7 @@ struct object_view {
     unsigned status = 0;
     std::uint32_t status_line_size = 0, length_at = 0;
     bool purged_softly = false;
+    bool weak_last_modified = false;
 };
 
 /// @pre check_front(front, ...) succeeded, and the kind is one of the three

@@ -364,6 +364,70 @@ TEST_CASE("what a validation shows to be gone is not kept on") {
     CHECK(!gone.found());
 }
 
+TEST_CASE("nor that of what the look-up alone has found, on disk") {
+    const auto error = "503 No\r\nCache-Control: max-age=60\r\nContent-Length: 5\r\n";
+    node elsewhere;  // its memory is not asked
+    arrival good{elsewhere};
+    good.order->replaces = true;
+    good.head("200 OK\r\nCache-Control: max-age=60, stale-if-error=600\r\nContent-Length: 5\r\n");
+    good.body("hello");
+    good.end();
+    const auto on_disk = elsewhere.common.store.find(good.order->key, good.order->url, {}).response;
+    REQUIRE(on_disk);
+    for (const bool is_known : {false, true}) {
+        node at;
+        arrival bad{at};
+        bad.order->replaces = true;
+        bad.order->found = is_known ? on_disk : nullptr;
+        CHECK(bad.head(error).stored != is_known);
+        bad.body("sorry");
+        bad.end();
+        CHECK(bad.found().has_value() != is_known);
+    }
+}
+
+TEST_CASE("what no store takes, however it is framed, ends what was sent stale in its place") {
+    for (const std::string framing :
+         {"Content-Length: 50000\r\n", "Transfer-Encoding: chunked\r\n"}) {
+        for (const bool behind : {true, false}) {
+            CAPTURE(framing);
+            CAPTURE(behind);
+            node at{with_memory(20'000)};
+            arrival old{at};
+            old.order->replaces = true;
+            old.head(of_five);
+            old.body("hello");
+            old.end();
+            arrival next{at};
+            next.order->what = wanted::validating{
+                at.common.store.find(next.order->key, next.order->url, {}).response, behind};
+            next.order->replaces = true;
+            next.head(fresh + framing);
+            next.body(std::string(50'000, 'x'));
+            CHECK(next.found().has_value() != behind);
+        }
+    }
+}
+
+TEST_CASE(
+    "what goes into the store takes the place of what was sent stale, and ends it no sooner") {
+    node at{with_memory(20'000)};
+    arrival old{at};
+    old.order->replaces = true;
+    old.head(of_five);
+    old.body("hello");
+    old.end();
+    arrival next{at};
+    next.order->what = wanted::whole{
+        at.common.store.find(next.order->key, next.order->url, {}).response};
+    next.order->replaces = true;
+    next.head(fresh + "Transfer-Encoding: chunked\r\n");
+    next.body("other");
+    CHECK(next.found() == "hello");
+    next.end();
+    CHECK(next.found() == "other");
+}
+
 TEST_SUITE_END();
 
 }  // namespace reprise::proxy::fetch::test::of_keeping

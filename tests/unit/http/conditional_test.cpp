@@ -18,7 +18,7 @@ std::string judged(texts request, texts stored, unsigned status = 200) {
 }
 
 std::string validated(texts stored, texts not_modified) {
-    return std::string{to_string(judge_validation(lines(stored), 36, lines(not_modified)))};
+    return std::string{to_string(judge_validation(lines(stored), 36, lines(not_modified), sunday))};
 }
 
 std::string freshened(texts stored, texts not_modified, std::size_t most_bytes = 4096) {
@@ -197,6 +197,8 @@ TEST_SUITE("http/conditional") {
     TEST_CASE("a 304 confirms what its validators select") {
         const auto* modified = "Last-Modified: Sun, 06 Nov 1994 08:00:00 GMT";
         const auto* changed = "Last-Modified: Sun, 06 Nov 1994 08:00:01 GMT";
+        const auto* same_second = "Date: Sun, 06 Nov 1994 08:00:00 GMT";
+        const auto* later = "Date: Sun, 06 Nov 1994 08:00:01 GMT";
         struct row {
             texts stored, not_modified;
             const char* expected;
@@ -212,9 +214,13 @@ TEST_SUITE("http/conditional") {
             {{"ETag: \"a\"", modified}, {"ETag: \"b\"", modified}, "other-validator"},
             {{modified}, {modified}, "confirmed"},
             {{modified}, {changed}, "other-validator"},
-            {{modified}, {modified, "ETag: \"new\""}, "confirmed"},
-            {{modified}, {"ETag: \"new\""}, "other-validator"},
-            {{modified}, {"ETag: W/\"new\""}, "confirmed"},
+            {{modified, later}, {modified, "ETag: \"new\""}, "confirmed"},
+            {{modified, same_second}, {modified, "ETag: \"new\""}, "other-validator"},
+            {{modified}, {modified, "ETag: \"new\""}, "other-validator"},
+            {{modified, same_second}, {modified, "ETag: W/\"new\""}, "confirmed"},
+            {{modified, later}, {"ETag: \"new\""}, "other-validator"},
+            {{modified, later}, {"ETag: W/\"new\""}, "other-validator"},
+            {{}, {"ETag: W/\"new\""}, "other-validator"},
             {{"ETag: \"a\""}, {modified}, "confirmed"},
             {{"ETag: \"a\""}, {}, "confirmed"},
             {{modified}, {}, "confirmed"},
@@ -255,6 +261,9 @@ TEST_SUITE("http/conditional") {
                          "Content-Range: bytes 0-1/2",
                          "Transfer-Encoding: chunked"}) ==
               "Content-Length: 36|Content-Encoding: gzip");
+        CHECK(freshened({"Content-Digest: a", "Content-MD5: b", "Repr-Digest: c"},
+                        {"Content-Digest: x", "content-md5: y", "Repr-Digest: z"}) ==
+              "Content-Digest: a|Content-MD5: b|Repr-Digest: z");
         CHECK(freshened({}, {"Content-Length: 10", "Content-Encoding: br"}) == "");
     }
 

@@ -1,9 +1,13 @@
 #include "proxy/http/freshness.hpp"
 #include "proxy/http/overriding.hpp"
 #include "proxy/http/storability.hpp"
+#include "proxy/http/targeted.hpp"
 #include "tests/unit/http/field_lines.hpp"
 
 #include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
 
 namespace reprise::proxy::http {
 
@@ -41,6 +45,45 @@ TEST_SUITE("http/overriding") {
         const auto named = stated("private=\"x-a\", no-cache=\"x-b\"");
         CHECK(named.private_fields);
         CHECK(without(named, {.no_cache = true, .private_ = true}) == named);
+    }
+
+    TEST_CASE("nor is set aside what names fields that can't be left out alone") {
+        const overrides both{.no_cache = true, .private_ = true};
+        std::string many = "\"x-account";
+        for (std::size_t i = 0; i < withheld_names::most; ++i) {
+            many += ", x-" + std::to_string(i);
+        }
+        for (const auto& argument :
+             {std::string{"\"X-Account, ETag\""}, many + '"', std::string{"\"\""}, std::string{}}) {
+            CAPTURE(argument);
+            for (const std::string name : {"private", "no-cache"}) {
+                const auto whole = stated(name + '=' + argument);
+                CHECK((whole.private_ || whole.no_cache));
+                CHECK(without(whole, both) == whole);
+            }
+        }
+        const auto beside = stated("private, private=\"X-Account\", no-cache, no-cache=\"x-b\"");
+        auto left = beside;
+        left.private_ = left.no_cache = false;
+        CHECK(without(beside, both) == left);
+    }
+
+    TEST_CASE("nor what names fields in a targeted field, of which none is withheld") {
+        const overrides both{.no_cache = true, .private_ = true};
+        const std::vector<std::string> targets{"CDN-Cache-Control"};
+        const auto targeted = [&](std::string_view line) {
+            return read_governing_directives(lines({line}), targets);
+        };
+        for (const auto* line : {"CDN-Cache-Control: private=\"x-account\", no-cache=\"x-b\"",
+                                 "CDN-Cache-Control: private=x-account, no-cache=x-b",
+                                 "CDN-Cache-Control: private=(\"x-account\"), no-cache=(x-b)"}) {
+            CAPTURE(line);
+            const auto whole = targeted(line);
+            CHECK((whole.private_ && whole.no_cache));
+            CHECK(without(whole, both) == whole);
+        }
+        const auto plain = without(targeted("CDN-Cache-Control: private, no-cache"), both);
+        CHECK_FALSE((plain.private_ || plain.no_cache));
     }
 
     TEST_CASE("what a client's credentials or cookies brought, or what sets one, is personal") {

@@ -77,6 +77,7 @@ TEST_CASE("what is stale is validated, and what comes replaces it without asking
     CHECK(validates->stored != nullptr);
     CHECK(!validates->behind);
     CHECK(order->replaces);
+    CHECK(order->found == validates->stored);
 }
 
 TEST_CASE("of what is validated all is asked for, not the client's range or conditions") {

@@ -1,4 +1,7 @@
+#include "tests/support/temp_dir.hpp"
 #include "tests/unit/serve/exchanges.hpp"
+
+#include <fstream>
 
 namespace reprise::proxy::serve::test::of_reply {
 
@@ -157,6 +160,47 @@ TEST_CASE("a client is told of the connection what its version does not say by i
     CHECK(told(true, 10) == "Connection: keep-alive\r\n");
     CHECK(told(false, 11) == "Connection: close\r\n");
     CHECK(told(false, 10) == "Connection: close\r\n");
+}
+
+TEST_CASE("a first byte is noted where one has gone out, and nowhere else") {
+    struct one {
+        std::uint64_t takes, fails_after;
+        bool waits, goes_out;
+    };
+    constexpr auto any = kept_sink::any;
+    for (const auto& [takes, fails_after, waits, goes_out] : {one{0, any, false, false},
+                                                              one{any, 0, false, false},
+                                                              one{any, 0, true, false},
+                                                              one{3, any, false, true},
+                                                              one{any, 3, true, true},
+                                                              one{any, any, false, true},
+                                                              one{any, any, true, true}}) {
+        CAPTURE(takes);
+        CAPTURE(fails_after);
+        CAPTURE(waits);
+        const reprise::tests::temp_dir directory;
+        const auto path = directory.path() / "access.log";
+        reprise::config::log_options log;
+        log.access = path.string();
+        composing made;
+        REQUIRE(!made.at.common.access.retarget(log));
+        if (takes != any) {
+            made.sink.takes(takes);
+        }
+        made.sink.fails_after = fails_after;
+        made.book.how = outcome::miss;
+        if (waits) {
+            (void)made.send();
+        } else {
+            (void)made.out.send_now();
+        }
+        made.book.close({.head = made.state.x.asked.head});
+        made.at.common.access.stop();
+        std::ifstream in{path};
+        std::string line;
+        REQUIRE(std::getline(in, line));
+        CHECK((line.find("first_byte") != std::string::npos) == goes_out);
+    }
 }
 
 TEST_SUITE_END();

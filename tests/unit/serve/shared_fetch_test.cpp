@@ -115,6 +115,33 @@ TEST_CASE("an answer that is somebody's own is sent to nobody else: they ask for
     }
 }
 
+TEST_CASE("what a 304 has confirmed serves those who wait too, but not what it says to its client "
+          "alone") {
+    for (const bool for_one_client : {false, true}) {
+        CAPTURE(for_one_client);
+        following at;
+        at.store(of_five, "hello");
+        const auto kept = at.at.common.store.find(at.key(), url, {}).response;
+        REQUIRE(kept);
+        auto said = std::make_shared<cache::confirmation>();
+        said->for_one_client = for_one_client;
+        at.lead.order->into->producer_validated(kept, std::move(said));
+        at.settle();
+        CHECK(at.orders.size() == (for_one_client ? 1 : 0));
+        CHECK(at.sink.sent.empty() == for_one_client);
+        if (for_one_client) {
+            auto from = at.origin();
+            CHECK(from.order->validating() == nullptr);
+            from.head(of_five);
+            from.body("mine!");
+            from.end();
+            at.settle();
+        }
+        CHECK(at.one.how == ended::keep);
+        CHECK(at.said().body == (for_one_client ? "mine!" : "hello"));
+    }
+}
+
 TEST_CASE("a follower whose fields select another variant asks for it") {
     following at{"Accept-Language: fr\r\n"};
     at.lead.head(of_five + "Vary: Accept-Language\r\n");

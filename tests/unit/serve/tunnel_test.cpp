@@ -145,6 +145,9 @@ TEST_CASE("a client that has left when the 200 is to go has no tunnel") {
     REQUIRE(at.goes_on_until([&] { return one.how.has_value(); }));
     CHECK(one.how == ended::gone);
     CHECK(at.read(there, 1).empty());  // it is closed
+    one.close();
+    CHECK(at.counted(outcome::client_gone) == 1);
+    CHECK(at.counted(outcome::tunnel) == 0);
 }
 
 TEST_SUITE_END();
