@@ -259,9 +259,9 @@ void store::promote(const filter::key_hash& key,
                                   disk_->chooses() != disk::tier::choice::takes_all;
     if (uses > 1 && response->has_content() && fits_memory(*response) && !each_has_its_own) {
         (void)memory_.put_over(key, url, nullptr, response, asked);  // over nothing that is newer
-        // Asked behind the put, and drop() looks into memory behind its note: one of the two sees the
-        // other.
-        if (disk_ && disk_->was_dropped(*response)) {
+        // Asked behind the put, and drop() looks into memory behind its note, finish_on_disk() behind its
+        // offer: one of the two sees the other.
+        if (disk_ && (disk_->was_dropped(*response) || disk_->is_outrun(key, *response))) {
             (void)memory_.drop(key, url, response);
         }
     }
@@ -274,10 +274,8 @@ bool store::freshen(const filter::key_hash& key,
                     invalidation_mark asked) {
     const bool on_disk = disk_ && current->disk_record.load(std::memory_order_relaxed) != 0 &&
                          disk_->freshen(key, url, *current, *updated, asked);
-    if (disk_ && !on_disk &&
-        useful_until(updated->freshness(), updated->directives()) <
-            useful_until(current->freshness(), current->directives())) {
-        // Its older head would answer for too long.
+    if (disk_ && !on_disk && disk::allows_less(*updated, *current)) {
+        // Its older head would answer for too long, or to no purge of the tags that are new.
         note_outdated(key, url);
         if (!disk_->drop(key, *current)) {
             (void)memory_.invalidate(key, url);

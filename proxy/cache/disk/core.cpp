@@ -202,6 +202,22 @@ std::string core::path_of(std::string_view name) const {
     return path;
 }
 
+bool core::remove_surplus() const {
+    const auto names = files->list(settings.path);
+    if (!names) {
+        return false;
+    }
+    bool any = false, all = true;
+    for (const auto& name : *names) {
+        const auto number = segment_number_in(name);
+        if (number >= segments.size() && number < most_segments) {
+            any = true;
+            all = !files->remove(path_of(name)) && all;
+        }
+    }
+    return all && (!any || !files->sync_directory(settings.path));
+}
+
 std::optional<core::located> core::locate(const filter::key_hash& key) const {
     constexpr unsigned most_tries = 3;  // it is carried once in a turn of the whole log
     auto entry = index.find(key);

@@ -167,7 +167,7 @@ struct core {
     soft_expiries expiries;
     gone_while_loading gone;
     under_way on_their_way;  ///< by object keys
-    dropped_records dropped;
+    dropped_records dropped, replaced;
     reader_pool pool;
     tally counts;
     space room;                 ///< what any thread may call, its header says
@@ -197,6 +197,9 @@ struct core {
         return came > resident_now() ? opened_ : came;
     }
     [[nodiscard]] std::string path_of(std::string_view name) const;
+    /// A store that was made smaller has segments too many: removes them. False: some may be left.
+    /// Blocks. @pre no other process may have to go on with them
+    [[nodiscard]] bool remove_surplus() const;
 
     /// A record's entry and its segment, as they belong together: between a look at the one and a
     /// look at the other the record may be carried, and its segment be begun anew. None: the index

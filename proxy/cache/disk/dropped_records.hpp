@@ -1,10 +1,14 @@
 #pragma once
-// Which records were dropped one by one (tier::drop), for those that have found them or still could.
+// Which records were dropped one by one (tier::drop), or had their place taken by a newer response, for
+// those that have found them or still could.
 //
 // Only the writer can tell whether what the index has under a key is the very record that is to go, for
 // it has to read it. Until it has, look-ups find the record and ask here. What was found before may come
 // into memory (promote), or be given a newer head (freshen), after the writer is done: so the last ids
 // of each stripe are known beyond that.
+//
+// What a newer response replaces needs no writer to be told apart: it goes to the last ids at once
+// (went). Drops and replacements are kept in two of these, so that neither pushes out the other's.
 //
 // Threads   any number; a short lock of one stripe, and one load while nothing was ever dropped.
 // Memory    35 KiB, and some 40 bytes for each that waits for the writer, whose notes are bounded.
@@ -34,6 +38,13 @@ public:
         if (home.waiting.erase(id) != 0) {
             home.lately[home.went++ % remembered] = id;
         }
+    }
+    /// It can't be found any more, or won't be in a moment. @pre id != 0
+    void went(std::uint64_t id) noexcept {
+        auto& home = stripe_of(id);
+        const std::lock_guard lock{home.guard};
+        home.lately[home.went++ % remembered] = id;
+        any_.store(true, std::memory_order_release);
     }
     /// Whether it is to go, or went lately.
     [[nodiscard]] bool has(std::uint64_t id) const {

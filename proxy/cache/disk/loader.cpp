@@ -40,24 +40,6 @@ void loader::stop() {
     }
 }
 
-// A store that was made smaller has segments too many: they go before new ones come.
-// Not while the program before this one may have to go on with them.
-void loader::remove_surplus() {
-    if (core_->lender) {
-        return;
-    }
-    const auto names = core_->files->list(core_->settings.path);
-    if (!names) {
-        return;
-    }
-    for (const auto& name : *names) {
-        const auto number = segment_number_in(name);
-        if (number >= core_->segments.size() && number < most_segments) {
-            (void)core_->files->remove(core_->path_of(name));
-        }
-    }
-}
-
 std::vector<loader::found> loader::find_segments() {
     std::vector<found> out;
     for (std::uint32_t number = 0; number < core_->segments.size() && !stopping_; ++number) {
@@ -129,11 +111,15 @@ std::uint64_t loader::take_in(const found& segment, const recovered_segment& rec
 
 void loader::run() {
     const auto begun = steady_now();
-    remove_surplus();
+    // Segments too many go before new ones come; not while the program before this one may have to go
+    // on with them.
+    const bool has_surplus = core_->lender != nullptr || !core_->remove_surplus();
     const auto segments = find_segments();
 
     log_end end;
-    end.knows_slots = !stopping_;
+    end.has_surplus = has_surplus;
+    const bool knows_slots = !stopping_;
+    end.knows_slots = knows_slots;
     end.next_sequence = sequence_after(
         std::max(segments.empty() ? 0 : segments.front().sequence, says_.last.sequence),
         wall_now());
@@ -144,7 +130,8 @@ void loader::run() {
             writer_.begin(std::move(end));
         }
     };
-    for (std::size_t i = 0; i < segments.size() && !stopping_; ++i) {
+    std::size_t i = 0;
+    for (; i < segments.size() && !stopping_; ++i) {
         const auto& one = segments[i];
         auto records = read_segment(*one.from, *core_, one.number);
         if (records.state == segment_state::unreadable || records.state == segment_state::unused) {
@@ -163,12 +150,14 @@ void loader::run() {
         }
     }
     begin_writing();  // where no segment came to that
+    const bool is_complete = knows_slots && i == segments.size();
     core_->gone.close();
     says_ = {};
     const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(steady_now() - begun);
     core_->loaded_in_ms.store(took.count());
-    // The writer knows before anybody reads that the store is ready: from then on it can be lent.
-    if (!stopping_) {
+    // The writer knows before anybody reads that the store is ready: from then on it can be lent. It
+    // is told at a stop too, which it would else take for one in the middle.
+    if (is_complete) {
         writer_.loaded(std::move(loaded));
     }
     if (!stopping_) {

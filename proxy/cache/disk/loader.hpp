@@ -40,7 +40,6 @@ private:
     };
     void run();
     [[nodiscard]] std::vector<found> find_segments();
-    void remove_surplus();
     [[nodiscard]] std::uint64_t take_in(const found& segment, const recovered_segment& records);
 
     const std::shared_ptr<core> core_;

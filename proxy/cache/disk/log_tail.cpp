@@ -82,8 +82,19 @@ error_code log_tail::resume(std::uint32_t number,
 }
 
 bool log_tail::awaits(const filter::key_hash& key) const noexcept {
-    return std::any_of(
-        waiting_.begin(), waiting_.end(), [&](const auto& one) { return one.key == key; });
+    return std::any_of(waiting_.begin(), waiting_.end(), [&](const auto& one) {
+        return one.key == key && !one.withdrawn;
+    });
+}
+
+bool log_tail::withdraw(const filter::key_hash& key) noexcept {
+    bool any = false;
+    for (auto& one : waiting_) {
+        if (one.key == key && !one.withdrawn) {
+            one.withdrawn = any = true;
+        }
+    }
+    return any;
 }
 
 error_code log_tail::flush() {
@@ -142,8 +153,12 @@ void log_tail::publish() {
     for (const auto& one : waiting_) {
         const auto frequency = std::max<unsigned>(core_.requests.estimate(one.primary), 1);
         const occupant record{one.entry.bytes, one.length, frequency, {}};
+        core_.room.wrote(number_, record, one.moved_from.has_value());
+        if (one.withdrawn) {
+            core_.note_death(one.entry);
+            continue;
+        }
         if (one.moved_from) {
-            core_.room.wrote(number_, record, true);
             if (core_.move(one.key, *one.moved_from, one.entry)) {
                 core_.counts.carried.fetch_add(1, std::memory_order_relaxed);
                 core_.counts.carried_bytes.fetch_add(one.entry.bytes, std::memory_order_relaxed);
@@ -152,7 +167,6 @@ void log_tail::publish() {
             }
             continue;
         }
-        core_.room.wrote(number_, record, false);
         const core::saying said{one.url, one.useful_until};
         const bool is_primary = !one.url.empty() && one.entry.kind != record_kind::refresh;
         (void)core_.put(one.key, one.entry, is_primary ? &said : nullptr);
@@ -162,11 +176,7 @@ void log_tail::publish() {
         // An invalidation notes itself and then looks into the index; here it is the other way
         // round, so at least one of the two sees the other.
         if (one.asked && core_.invalidated.since(one.primary, *one.asked)) {
-            (void)core_.erase(one.key, one.entry);
-            if (!one.url.empty() && !is_primary) {
-                // What is still there is stale, by a soft purge.
-                core_.tell_held(one.primary, {one.url, wall_time::min()});
-            }
+            erase_invalidated(one);
         }
     }
     // Directories last: by now all variants that came with them are in the index.
@@ -176,6 +186,26 @@ void log_tail::publish() {
         }
     }
     waiting_.clear();
+}
+
+// It was invalidated since it was asked for, or nobody knows whether it was.
+void log_tail::erase_invalidated(const publication& one) {
+    (void)core_.erase(one.key, one.entry);
+    if (one.entry.kind != record_kind::refresh) {
+        return;
+    }
+    if (one.discriminator) {
+        // The object must not be found without this head. A restart finds both, or neither.
+        const auto object = index_key(record_kind::object, one.primary, *one.discriminator);
+        core_.gone.note(object);
+        (void)core_.erase(object);
+        if (*one.discriminator != 0) {
+            tell_variants(core_, one.primary);
+        }
+    } else if (!one.url.empty()) {
+        // What is still there is stale, by a soft purge.
+        core_.tell_held(one.primary, {one.url, wall_time::min()});
+    }
 }
 
 void log_tail::give_up() noexcept {

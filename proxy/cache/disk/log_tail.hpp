@@ -40,11 +40,12 @@ struct publication {
     std::optional<std::uint64_t> asked;
     /// It is carried: enters only where this still is the place.
     std::optional<record_place> moved_from;
-    /// Of the variant whose older record this takes the place of; none: it takes none's.
+    /// Of the variant whose older record is not to be found without this; none: it may be.
     std::optional<std::uint64_t> discriminator{};
     /// Set for a response without Vary, where tier_settings::told hears of it.
     std::string url{};
     wall_time useful_until{};
+    bool withdrawn = false;  ///< its bytes are written, but it enters no index
 };
 
 class log_tail {
@@ -103,8 +104,11 @@ public:
         return std::exchange(failed_, {});
     }
 
-    /// Whether a record of this key waits for being written.
+    /// Whether a record of this key waits for being written, and is to enter the index then.
     [[nodiscard]] bool awaits(const filter::key_hash& key) const noexcept;
+    /// What waits of this key will not enter the index. Its bytes are written: for a restart it takes an
+    /// entry of the journal. Whether there was any.
+    bool withdraw(const filter::key_hash& key) noexcept;
     [[nodiscard]] bool has_unwritten() const noexcept { return !waiting_.empty(); }
     [[nodiscard]] std::size_t unwritten_bytes() const noexcept { return buffer_.size() - kept_; }
 
@@ -117,6 +121,7 @@ public:
 
 private:
     void publish();
+    void erase_invalidated(const publication& one);
     void give_up() noexcept;
 
     core& core_;

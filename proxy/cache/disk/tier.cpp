@@ -103,6 +103,11 @@ tier_settings with_defaults(tier_settings settings) {
 // last of those that were made were never kept.
 constexpr unsigned epochs_a_start_bits = 32;
 
+std::uint64_t discriminator_of(const filter::key_hash& primary, const stored_response& one) {
+    const auto vary = one.vary();
+    return vary.empty() ? 0 : variant_discriminator(primary, vary.names, one.selecting());
+}
+
 }  // namespace
 
 std::string_view to_string(tier_state state) noexcept {
@@ -398,6 +403,13 @@ bool tier::is_being_written(const filter::key_hash& key, std::string_view strong
     return asked && !core_->invalidated.since(key, *asked);
 }
 
+bool allows_less(const stored_response& updated, const stored_response& current) {
+    const auto before = current.tags(), now = updated.tags();
+    return useful_until(updated.freshness(), updated.directives()) <
+               useful_until(current.freshness(), current.directives()) ||
+           !std::includes(before.begin(), before.end(), now.begin(), now.end());
+}
+
 bool tier::freshen(const filter::key_hash& key,
                    std::string_view url,
                    const stored_response& current,
@@ -405,7 +417,10 @@ bool tier::freshen(const filter::key_hash& key,
                    const invalidation_mark& asked) {
     const auto subject = current.disk_record.load(relaxed);
     if (subject == 0 || was_dropped(current) || updated.parts() ||
-        !(updated.vary() == current.vary()) || updated.selecting() != current.selecting()) {
+        updated.weak_last_modified() !=
+            current.weak_last_modified() ||  // FORMAT.md: no refresh has it alone
+        !(updated.vary() == current.vary()) ||
+        updated.selecting() != current.selecting()) {
         return false;
     }
     // By the tags of both: a 304 may take away the one that was purged meanwhile.
@@ -424,7 +439,8 @@ bool tier::freshen(const filter::key_hash& key,
                        .ban_epoch = *epoch,
                        .subject = subject,
                        .length = updated.size(),
-                       .representation = std::nullopt};
+                       .representation = std::nullopt,
+                       .allows_less = allows_less(updated, current)};
     const auto object = index_key(record_kind::object, key, task.discriminator());
     if (!core_->index.find(object) && writer_->queued_bytes() == 0) {
         return false;
@@ -456,10 +472,7 @@ bool tier::drop(const filter::key_hash& key, const stored_response& outdated) {
     if (core_->lent) {
         return false;  // nothing is taken out by the writer meanwhile: the caller invalidates
     }
-    const auto discriminator = outdated.vary().empty()
-                                   ? 0
-                                   : variant_discriminator(
-                                         key, outdated.vary().names, outdated.selecting());
+    const auto discriminator = discriminator_of(key, outdated);
     core_->dropped.note(id);  // first: nobody finds it while the note waits
     if (!writer_->note(drop_note{key, discriminator, id})) {
         core_->dropped.gone(id);  // with its URL, as the caller sees to
@@ -472,6 +485,12 @@ bool tier::was_dropped(const stored_response& one) const {
     return core_->dropped.has(one.disk_record.load(relaxed));
 }
 
+bool tier::is_outrun(const filter::key_hash& key, const stored_response& one) const {
+    const auto object = index_key(record_kind::object, key, discriminator_of(key, one));
+    // In this order: what is no longer under way was noted as replacing before.
+    return core_->on_their_way.has(object) || core_->replaced.has(one.disk_record.load(relaxed));
+}
+
 void tier::on_outdated(outdated_call told) {
     core_->on_outdated = std::move(told);
 }
@@ -480,9 +499,7 @@ void tier::outdate(const filter::key_hash& key, std::string_view url, const stor
     if (off_) {
         return;
     }
-    const auto discriminator =
-        newer->vary().empty() ? 0
-                              : variant_discriminator(key, newer->vary().names, newer->selecting());
+    const auto discriminator = discriminator_of(key, *newer);
     const auto object = index_key(record_kind::object, key, discriminator);
     // While the index is being filled, what is not there may still come; what was offered before
     // may be under way.

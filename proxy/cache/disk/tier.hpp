@@ -104,6 +104,10 @@ struct tier_figures {
     std::chrono::milliseconds loaded_in{0};
 };
 
+/// Whether a newer head (a 304's) allows less than the one before it: it is useful for a shorter time, or
+/// has a tag to be purged by that the other lacks. Then the older is not to be found without it.
+[[nodiscard]] bool allows_less(const stored_response& updated, const stored_response& current);
+
 class tier;
 
 /// One request's look-up. Made and used on one event loop; destroyed at any time. The URL given
@@ -220,7 +224,8 @@ public:
                                         std::string_view strong_etag) const;
 
     /// `updated` is `current` with a newer head (a 304's): its record is given the new head,
-    /// without writing the body anew. False when `current` is no longer here.
+    /// without writing the body anew. False when `current` is no longer here, or the head is not taken.
+    /// One that is taken and then can't be written takes `current` along where it allows less.
     bool freshen(const filter::key_hash& key,
                  std::string_view url,
                  const stored_response& current,
@@ -246,6 +251,9 @@ public:
     [[nodiscard]] bool drop(const filter::key_hash& key, const stored_response& outdated);
     /// Whether that was said of the record that `one` is or was read from. Of the last thousands.
     [[nodiscard]] bool was_dropped(const stored_response& one) const;
+    /// Whether another response of the variant waits to be written, or took the place of the record that
+    /// `one` was read from; of the last thousands. May be said without need.
+    [[nodiscard]] bool is_outrun(const filter::key_hash& key, const stored_response& one) const;
 
     /// A soft purge of a URL: its variants are stale from `now` on, and so it is told.
     void expire(const filter::key_hash& key, wall_time now, std::function<void()> kept = {});

@@ -247,6 +247,7 @@ void writer::run() {
     lock.unlock();
     next_sequence_ = end.next_sequence;
     knows_slots_ = end.knows_slots;
+    has_surplus_ = end.has_surplus;
     if (end.open && !troubled_) {
         auto& open = *end.open;
         if (const auto failed = tail_.resume(open.number,
@@ -265,18 +266,24 @@ void writer::run() {
     } while (rest(lock));
 }
 
+// With guard_ held.
+void writer::hear_of_loaded() {
+    if (!all_loaded_ || may_reclaim_) {
+        return;
+    }
+    may_reclaim_ = true;
+    waits_for_loading_ = false;
+    for (const auto& one : loaded_) {
+        if (!tail_.is_open() || tail_.number() != one.number) {
+            core_->room.found(one.number, one.sequence, one.live_bytes);
+        }
+    }
+}
+
 // Until it is to stop, or to be lent.
 void writer::work(std::unique_lock<std::mutex>& lock) {
     while (wait(lock)) {
-        if (all_loaded_ && !may_reclaim_) {
-            may_reclaim_ = true;
-            waits_for_loading_ = false;
-            for (const auto& one : loaded_) {
-                if (!tail_.is_open() || tail_.number() != one.number) {
-                    core_->room.found(one.number, one.sequence, one.live_bytes);
-                }
-            }
-        }
+        hear_of_loaded();
         lock.unlock();
         keep_noted();
         if (troubled_ && steady_now() >= try_again_) {
@@ -294,6 +301,7 @@ void writer::work(std::unique_lock<std::mutex>& lock) {
 }
 
 void writer::write_the_rest(std::unique_lock<std::mutex>& lock) {
+    hear_of_loaded();  // the end may have come in the moment between
     lock.unlock();
     keep_noted();
     lock.lock();
@@ -305,6 +313,7 @@ void writer::write_the_rest(std::unique_lock<std::mutex>& lock) {
     keep_noted();
     if (!troubled_) {
         close_tail();
+        keep_noted();  // what a failure of that takes along
     }
     if (!journal_broken_ && journal_.append({}, true)) {
         journal_broken_ = true;
@@ -342,6 +351,7 @@ bool writer::rest(std::unique_lock<std::mutex>& lock) {
     // As after a failure: the journal may have been written by another process meanwhile, and at positions
     // of its own.
     troubled_ = journal_broken_ = true;
+    has_surplus_ = true;  // as far as we know: it may have had more room
     next_sequence_ = sequence_after(next_sequence_ - 1, wall_now());
     try_again_ = steady_now();
     return true;
@@ -456,7 +466,8 @@ void writer::let_go(const write_task& task) {
 // With guard_ held.
 void writer::skip_offered() {
     for (const auto& one : offered_) {
-        if (const auto* task = std::get_if<response_task>(&one.task); task && one.about) {
+        if (const auto* task = std::get_if<response_task>(&one.task);
+            task && task->outdates_older()) {
             if (const auto older = let_older_go(task->primary, task->discriminator())) {
                 (void)noted_.add(*older);
             }
@@ -503,9 +514,9 @@ log_position writer::position() const noexcept {
 }
 
 // The lowest position of any record a restart might find; a segment that could not be begun anew
-// still holds its old ones.
+// still holds its old ones. So do those of a store that was larger, and may be again.
 log_position writer::oldest_position() const {
-    if (!knows_slots_) {
+    if (!knows_slots_ || has_surplus_) {
         return {};
     }
     std::uint64_t lowest = tail_.is_open() ? tail_.position().sequence : 0;
@@ -553,7 +564,8 @@ void writer::recover_from_trouble() {
             call();
         }
     }
-    if (!tail_.is_open() && !must_wait_for_loading() && !open_next()) {
+    // Where it only may not use a segment again yet nothing has failed: what is put is skipped until it may.
+    if (!tail_.is_open() && !must_wait_for_loading() && !open_next() && troubled_) {
         return;
     }
     backoff_ = std::chrono::milliseconds{0};

@@ -53,8 +53,13 @@ struct response_task {
     std::uint64_t subject = 0;
     std::uint64_t length = 0;
     std::optional<filter::key_hash> representation;  ///< of a body written as it arrived
+    bool allows_less = false;  ///< a newer head: than the one before it (cache::disk::allows_less)
 
     [[nodiscard]] std::uint64_t discriminator() const noexcept;
+    /// Whether what is there must not be found any more, be this written or not.
+    [[nodiscard]] bool outdates_older() const noexcept {
+        return kind != record_kind::refresh || allows_less;
+    }
 };
 struct extent_task {
     filter::key_hash primary{};
@@ -90,6 +95,8 @@ struct log_end {
     /// False: the end came before every slot was looked at. What was noted is kept then, and no slot is
     /// written to, since any may hold something.
     bool knows_slots = true;
+    /// Segments beyond the store's size may be there, and be found by a start with a larger one.
+    bool has_surplus = false;
 };
 
 /// A segment that was loaded, for the bookkeeping of space.
@@ -164,6 +171,7 @@ private:
     template <class Note>
     bool add_note(const Note& what, std::function<void()> kept);
     void run();
+    void hear_of_loaded();
     void work(std::unique_lock<std::mutex>& lock);
     void write_the_rest(std::unique_lock<std::mutex>& lock);
     [[nodiscard]] bool rest(std::unique_lock<std::mutex>& lock);
@@ -177,8 +185,9 @@ private:
     void keep_noted();
     void keep_later(std::vector<journal_entry> entries, std::vector<std::function<void()>> calls);
     void skip_offered();
-    /// This newer response is not written. What is on disk is older, and must not be found when
-    /// memory has let the newer go. What is to be noted, so that a restart does not find it either.
+    /// This newer response is not written, or a newer head that allows less is not. What is on disk
+    /// is older, and must not be found when memory has let the newer go. What is to be noted, so that
+    /// a restart does not find it either.
     [[nodiscard]] std::optional<drop_note> let_older_go(const filter::key_hash& primary,
                                                         std::uint64_t discriminator);
     /// The same for what the log's end had taken in when a write of it failed.
@@ -199,14 +208,16 @@ private:
     [[nodiscard]] stored_ptr newest_of(const filter::key_hash& primary,
                                        std::uint64_t discriminator);
     [[nodiscard]] std::optional<journal_fact> drop(const drop_note& note);
+    journal_fact drop_unread(const drop_note& note);
     void carry_what_is_due();
     void flush();
     [[nodiscard]] bool must_wait_for_loading();
-    void drop_what_is_left_in(std::uint32_t number);
+    [[nodiscard]] error_code drop_what_is_left_in(std::uint32_t number);
     template <class Source>
     std::optional<index_entry> append(const Source& source, std::uint64_t id);
     [[nodiscard]] bool make_room(std::uint64_t record_bytes);
     [[nodiscard]] bool open_next();
+    [[nodiscard]] bool has_lender();
     [[nodiscard]] bool may_use_again(std::uint32_t number);
     /// One that failed only if `even_failed` and there is no other.
     [[nodiscard]] std::optional<std::uint32_t> free_segment(bool even_failed);
@@ -250,6 +261,7 @@ private:
     reclaimer reclaimer_;
     std::uint64_t next_sequence_ = 1;
     bool knows_slots_ = true;
+    bool has_surplus_ = false;
     bool may_reclaim_ = false;
     bool troubled_ = false;
     bool waits_for_loading_ = false;

@@ -74,6 +74,10 @@ void writer::keep_noted() {
         add(dropped_all{});
     }
     for (const auto& primary : batch.dropped()) {
+        // What has this key by now is older than the note. Most of it knows from invalidations that it is
+        // not to enter the index; not where a URL goes for want of room for a note of one record.
+        (void)tail_.withdraw(primary);
+        (void)core_->erase(primary);
         add(dropped_url{primary});
     }
     for (const auto& [primary, time] : batch.expired()) {
@@ -126,6 +130,25 @@ void writer::keep_later(std::vector<journal_entry> entries,
         unkept_calls_.clear();
     }
     std::move(calls.begin(), calls.end(), std::back_inserter(unkept_calls_));
+}
+
+// What newer records replaced, in its file or in one that could not be read, is not to come back at a
+// restart once these are gone as well: whatever is older than the segment that goes has gone before.
+// An error: the journal failed, which is written anew when trouble() is over.
+error_code writer::drop_what_is_left_in(std::uint32_t number) {
+    const auto left = core_->segments.left_in_file(number);
+    if (left == 0 || core_->segments.is_unread(number)) {
+        return {};
+    }
+    const journal_entry over{{left + 1, 0}, dropped_all{}};
+    const auto failed = journal_broken_
+                            ? boost::system::errc::make_error_code(boost::system::errc::io_error)
+                            : journal_.append({&over, 1}, true);
+    if (failed) {
+        journal_broken_ = true;
+        keep_later({over}, {});
+    }
+    return failed;
 }
 
 error_code writer::rewrite_journal(std::span<const journal_entry> more) {

@@ -78,6 +78,9 @@ void writer::perform(const outdate_task& task) {
         return;
     }
     if (!there || !is_outdated_by(*task.newer, *there)) {
+        if (there) {
+            core_->replaced.went(there->disk_record.load(relaxed));
+        }
         forget(task);
     } else if (core_->on_outdated) {
         core_->on_outdated(task.primary, task.url, task.newer);
@@ -104,7 +107,8 @@ std::optional<drop_note> writer::let_older_go(const filter::key_hash& primary,
     if (may_come) {
         core_->gone.note(object);
     }
-    if (!core_->erase(object) && !may_come) {
+    const bool waited = tail_.withdraw(object);
+    if (!core_->erase(object) && !waited && !may_come) {
         return std::nullopt;
     }
     return drop_note{primary, discriminator, drop_note::whatever};
@@ -125,14 +129,19 @@ void writer::let_older_than_failed_go() {
 // With that, a restart does not find what was older either; unless more wait to be kept than are
 // remembered, which is no reason to give up all that is stored.
 void writer::is_not_written(const response_task& task) {
+    if (!task.outdates_older()) {
+        return;
+    }
     if (const auto older = let_older_go(task.primary, task.discriminator())) {
         (void)note(*older);
     }
 }
 
-// What it was to replace goes with it, unless that is newer.
+// It was dropped, or invalidated as far as anybody knows. What it was to replace goes with it, unless
+// that is newer.
 void writer::perform_dropped(const response_task& task) {
     if (task.kind == record_kind::refresh) {
+        is_not_written(task);
         return;
     }
     const auto there = newest_of(task.primary, task.discriminator());
@@ -145,10 +154,7 @@ void writer::perform_dropped(const response_task& task) {
 }
 
 void writer::perform(const response_task& task) {
-    if (core_->invalidated.since(task.primary, task.asked)) {
-        return;
-    }
-    if (dropped_ids_.contains(task.id)) {
+    if (core_->invalidated.since(task.primary, task.asked) || dropped_ids_.contains(task.id)) {
         perform_dropped(task);
         return;
     }
@@ -161,8 +167,8 @@ void writer::perform(const response_task& task) {
     }
     // A more recent one may have been written before: a download took long, a response left memory
     // late, or a 304 was overtaken by another.
-    if (const auto there = newest_of(task.primary, discriminator);
-        there && is_outdated_by(*task.response, *there)) {
+    const auto before = newest_of(task.primary, discriminator);
+    if (before && is_outdated_by(*task.response, *before)) {
         core_->counts.skipped.fetch_add(1, relaxed);
         if (core_->on_outdated) {
             core_->on_outdated(task.primary, task.url, task.response);
@@ -171,6 +177,9 @@ void writer::perform(const response_task& task) {
             perform(abandon_task{task.primary, task.id, extents_of(task)});
         }
         return;
+    }
+    if (before && task.kind != record_kind::refresh) {
+        core_->replaced.went(before->disk_record.load(relaxed));
     }
     if (task.kind == record_kind::large) {
         // The head is for when all of it is there: in the index, hence in the file.
@@ -193,13 +202,11 @@ void writer::perform(const response_task& task) {
         std::vector<char> front;
         const auto of = there ? read_front(*core_, there->place, there->bytes, front)
                               : std::nullopt;
-        if (there && !of) {  // nor can anybody else, and its head is outdated
-            (void)core_->erase(object, *there);
-            if (discriminator != 0) {
-                tell_variants(*core_, task.primary);
-            }
+        if (!of) {  // nor can anybody else read it, or it may still be loaded
+            is_not_written(task);
+            return;
         }
-        if (!of || of->header.id != task.subject) {
+        if (of->header.id != task.subject) {
             return;
         }
     }
@@ -222,9 +229,7 @@ void writer::write_response(const response_task& task, std::uint64_t discriminat
         .carried = false};
     const auto entry = append(source, task.id);
     if (!entry) {
-        if (task.kind != record_kind::refresh) {
-            is_not_written(task);
-        }
+        is_not_written(task);
         return;
     }
     // Variants are not told one by one: their directory is.
@@ -237,8 +242,7 @@ void writer::write_response(const response_task& task, std::uint64_t discriminat
          .length = task.length,
          .asked = task.asked,
          .moved_from = {},
-         .discriminator = task.kind == record_kind::refresh ? std::nullopt
-                                                            : std::optional{discriminator},
+         .discriminator = task.outdates_older() ? std::optional{discriminator} : std::nullopt,
          .url = told ? task.url : std::string{},
          .useful_until = useful_until(response.freshness(), response.directives())});
     if (task.kind == record_kind::refresh) {
@@ -320,22 +324,28 @@ void writer::perform(const abandon_task& task) {
     }
 }
 
+// What there is of the variant: what was being written when the note was made is in the index by now, or
+// still waits to enter it.
+journal_fact writer::drop_unread(const drop_note& note) {
+    const auto key = index_key(record_kind::object, note.primary, note.discriminator);
+    core_->gone.note(key);
+    (void)tail_.withdraw(key);
+    (void)core_->erase(key);
+    if (note.discriminator != 0) {
+        tell_variants(*core_, note.primary);
+    }
+    return dropped_variant{note.primary, note.discriminator};
+}
+
 std::optional<journal_fact> writer::drop(const drop_note& note) {
     const auto key = index_key(record_kind::object, note.primary, note.discriminator);
     if (note.id == drop_note::whatever) {
-        if (tail_.awaits(key)) {
-            flush();
-            (void)core_->erase(key);
-        }
-        if (note.discriminator != 0) {
-            tell_variants(*core_, note.primary);
-        }
-        return dropped_variant{note.primary, note.discriminator};
+        return drop_unread(note);
     }
     if (tail_.awaits(key)) {
         flush();
         if (troubled_) {
-            return dropped_variant{note.primary, note.discriminator};  // its bytes may be there
+            return drop_unread(note);  // its bytes may be there
         }
     }
     const auto entry = core_->index.find(key);
@@ -485,8 +495,11 @@ bool writer::open_next() {
             reclaimer_.finish();
         }
         settle_deaths();
-        if (core_->segments.has_unread()) {
-            drop_what_is_left_in(*number);
+        if (core_->segments.has_unread() || has_surplus_) {
+            if (const auto failed = drop_what_is_left_in(*number)) {
+                trouble(failed, "keeping purges");
+                return false;
+            }
         }
         error_code failed;
         auto opened = open_segment_file(*number, failed);
@@ -503,7 +516,7 @@ bool writer::open_next() {
             failed = tail_.open(*number, next_sequence_++, std::move(opened));
         }
         if (failed) {
-            drop_what_is_left_in(*number);
+            (void)drop_what_is_left_in(*number);
             failed_[*number] = next_sequence_ + core_->segments.size();
             trouble(failed, "beginning a segment");
             return false;
@@ -520,27 +533,21 @@ bool writer::open_next() {
     return true;
 }
 
-// What newer records replaced, in its file or in one that could not be read, is not to come back at a
-// restart once these are gone as well: whatever is older than the segment that goes has gone before.
-void writer::drop_what_is_left_in(std::uint32_t number) {
-    const auto left = core_->segments.left_in_file(number);
-    if (left == 0 || core_->segments.is_unread(number)) {
-        return;
+// Whether a process that lent us the store may still read it, or go on with it. Once it has ended all of
+// it is ours: what a smaller store has no use for too.
+bool writer::has_lender() {
+    if (core_->lender && !core_->lender->try_lock()) {
+        core_->lender = nullptr;
     }
-    const journal_entry over{{left + 1, 0}, dropped_all{}};
-    if (journal_broken_ || journal_.append({&over, 1}, true)) {
-        journal_broken_ = true;
-        keep_later({over}, {});
+    if (has_surplus_ && !core_->lender) {
+        has_surplus_ = !core_->remove_surplus();
     }
+    return core_->lender != nullptr;
 }
 
 // What a process that lent us the store may still read stays as it is until that has ended.
 bool writer::may_use_again(std::uint32_t number) {
-    if (!core_->lender || core_->segments.left_in_file(number) == 0) {
-        return true;
-    }
-    if (!core_->lender->try_lock()) {
-        core_->lender = nullptr;
+    if (!has_lender() || core_->segments.left_in_file(number) == 0) {
         return true;
     }
     if (!std::exchange(said_that_others_read_, true)) {

@@ -52,6 +52,17 @@ struct both {
     void put(std::string_view url, const stored_ptr& response) {
         CHECK(made->put(key_of(url), url, response, made->mark(key_of(url))));
     }
+    /// As a body that is too large for memory comes, to its end.
+    [[nodiscard]] bool put_on_disk(std::string_view url, const stored_ptr& response) {
+        const auto key = key_of(url);
+        const auto writing = made->begin_on_disk(key, url, response->size(), "", made->mark(key));
+        REQUIRE(writing);
+        for (const auto& piece : response->content()->slices) {
+            REQUIRE(writing->append(piece));
+        }
+        const drafted head{response->draft_without_content()};
+        return made->finish_on_disk(*writing, key, url, *head);
+    }
     [[nodiscard]] stored_ptr in_memory(std::string_view url) {
         return made->find(key_of(url), url, {}).response;
     }
@@ -548,23 +559,65 @@ TEST_SUITE("cache/store") {
         "a large body that ends late takes the place of nothing newer, and of all that is older") {
         both store{disk_write::eviction};
         const auto url = url_of(1);
-        const auto written = [&](const stored_ptr& response) {
-            const auto writing = store->begin_on_disk(
-                key_of(url), url, response->size(), "", store->mark(key_of(url)));
-            REQUIRE(writing);
-            for (const auto& piece : response->content()->slices) {
-                REQUIRE(writing->append(piece));
-            }
-            const drafted head{response->draft_without_content()};
-            return store->finish_on_disk(*writing, key_of(url), url, *head);
-        };
         store.put(url, version(url, 100, 2, 20ms, 30ms));
-        CHECK_FALSE(written(version(url, 400'000, 1, 0ms, 10ms)));
+        CHECK_FALSE(store.put_on_disk(url, version(url, 400'000, 1, 0ms, 10ms)));
         CHECK(is_version(store.in_memory(url), url, 2));
-        CHECK(written(version(url, 400'000, 3, 40ms, 50ms)));
+        CHECK(store.put_on_disk(url, version(url, 400'000, 3, 40ms, 50ms)));
         CHECK_FALSE(store.in_memory(url));
         store.settle();
         CHECK(store.on_disk(url));
+    }
+
+    TEST_CASE("what the disk had is not promoted over a large newer one that it gets meanwhile") {
+        for (const bool is_written : {false, true}) {
+            CAPTURE(is_written);
+            both store{disk_write::admission};
+            const auto url = url_of(1);
+            store.put(url, version(url, 100, 1, 0ms, 10ms));
+            store.push_out(url);
+            const auto found = store.on_disk(url);
+            REQUIRE(is_version(found, url, 1));
+            const auto mark = store->mark(key_of(url));
+            {
+                std::optional<disk::test::hanging_disk> hanging;
+                if (!is_written) {
+                    hanging.emplace(*store.files, std::vector{disk::test::operation::write});
+                }
+                CHECK(store.put_on_disk(url, version(url, 400'000, 2, 20ms, 30ms)));
+                if (is_written) {
+                    REQUIRE(eventually([&] { return store.on_disk(url) != nullptr; }));
+                }
+                store->promote(key_of(url), url, found, 2, mark);
+                CHECK_FALSE(store.in_memory(url));
+            }
+            REQUIRE(eventually([&] { return store.on_disk(url) != nullptr; }));
+            CHECK(store.on_disk(url)->size() == 400'000);
+        }
+    }
+
+    TEST_CASE("a 304's new tag that the disk does not take leaves no head without it") {
+        both store{disk_write::admission};
+        const auto url = url_of(1), other = url_of(2);
+        store.put(url, version(url, 100, 1, 0ms, 10ms));
+        store.push_out(url);
+        const auto current = store.on_disk(url);
+        REQUIRE(current);
+        store.files->fail_when([](disk::test::operation what, std::string_view path) {
+            return what == disk::test::operation::write && path.starts_with("/store/s-");
+        });
+        store.put(other, object(other, 100));
+        REQUIRE(eventually(
+            [&] { return store->disk()->figures().state == disk::tier_state::reading; }));
+        auto next = drafted{current->draft()};
+        next->tags = {7};
+        next->asked_at = version(url, 1, 1, 40ms, 40ms)->asked_at;
+        next->freshness.response_time = next->asked_at + 5ms;
+        (void)store->freshen(key_of(url), url, current, next, store->mark(key_of(url)));
+        CHECK_FALSE(store.on_disk(url));
+        store.settle();
+        store.files->set_hook({});
+        store.open();
+        CHECK_FALSE(store.on_disk(url));
     }
 
     TEST_CASE("of two 304s to what is on disk the later one's head stays, whichever is put last") {

@@ -167,6 +167,60 @@ TEST_SUITE("cache/disk/faults") {
         CHECK_FALSE(s.has(url));
     }
 
+    TEST_CASE("a newer head that fails to be written takes the older along where it allows less") {
+        enum class change { shorter, tagged, longer };
+        for (const auto what : {change::shorter, change::tagged, change::longer}) {
+            CAPTURE(static_cast<int>(what));
+            auto files = std::make_shared<memory_files>();
+            store s{files, smallest_store};
+            s.settings.retry_after = s.settings.retry_at_most = 1ms;
+            s.open_and_load();
+            const auto url = url_of(1);
+            s.put_surely(url, object(url, 100));
+            const auto older = s.find(url).response;
+            auto newer = drafted{older->draft()};
+            switch (what) {
+            case change::shorter: newer->freshness.lifetime = 1min; break;
+            case change::tagged: newer->tags = {7}; break;
+            case change::longer: newer->freshness.lifetime = 2h; break;
+            }
+            std::atomic<bool> fails{true};
+            files->fail_when([&fails](operation how, std::string_view file) {
+                return fails && how == operation::write &&
+                       file.find("purges") == std::string_view::npos;
+            });
+            REQUIRE(s->freshen(key_of(url), url, *older, *newer, s.mark(url)));
+            REQUIRE(eventually([&] { return s->figures().state == tier_state::reading; }));
+            fails = false;
+            REQUIRE(eventually([&] { return is_ready(s); }));
+            CHECK(s.has(url) == (what == change::longer));
+            REQUIRE(eventually([&] { return s->figures().queued_purges == 0; }));
+            s.open_and_load();
+            CHECK(s.has(url) == (what == change::longer));
+        }
+    }
+
+    TEST_CASE("a newer head of what can't be read takes that along, over a restart too") {
+        auto files = std::make_shared<memory_files>();
+        store s{files};
+        s.open_and_load();
+        const auto url = url_of(1);
+        s.put_surely(url, object(url, 100));
+        const auto older = s.find(url).response;
+        auto newer = drafted{older->draft()};
+        newer->freshness.lifetime = 1min;
+        files->fail_when([](operation what, std::string_view path) {
+            return what == operation::read && path.starts_with("/store/s-");
+        });
+        REQUIRE(s->freshen(key_of(url), url, *older, *newer, s.mark(url)));
+        REQUIRE(eventually([&] { return s->figures().queued_bytes == 0; }));
+        files->set_hook({});
+        CHECK_FALSE(s.has(url));
+        REQUIRE(eventually([&] { return s->figures().queued_purges == 0; }));
+        s.open_and_load();
+        CHECK_FALSE(s.has(url));
+    }
+
     TEST_CASE("a purge that can't be kept now is kept when it can, and only then said to be") {
         auto files = std::make_shared<memory_files>();
         store s{files};

@@ -1,6 +1,7 @@
 #pragma once
 // What the tests of a failing disk do to a store, and see of it.
 
+#include "proxy/cache/disk/format.hpp"
 #include "proxy/cache/disk/tier.hpp"
 #include "tests/unit/cache/disk/memory_files.hpp"
 #include "tests/unit/cache/disk/stores.hpp"

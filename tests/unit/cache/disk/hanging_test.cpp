@@ -135,6 +135,89 @@ TEST_SUITE("cache/disk/hanging") {
         CHECK_FALSE(s.has(url));
     }
 
+    TEST_CASE("what is being written is not found, when a newer one came that was not taken") {
+        for (const bool notes_are_full : {false, true}) {
+            CAPTURE(notes_are_full);
+            auto files = std::make_shared<memory_files>();
+            store s{files};
+            s.settings.write_queue = 32u << 10;
+            s.settings.purge_queue = 50;
+            s.open_and_load();
+            const auto noted = url_of(3);
+            s.put_surely(noted, object(noted, 100));
+            const auto dropped = s.find(noted).response;
+            hanging_disk disk{*files, {operation::write}};
+            const std::vector<std::string> urls{url_of(1), url_of(2)};
+            for (const auto& url : urls) {
+                REQUIRE(s.put(url, object(url, 100, 1)));
+            }
+            REQUIRE(eventually([&] { return disk.is_met(); }));
+            // So small that no note of a newer one has room either.
+            for (unsigned i = 4; s.put(url_of(i), object(url_of(i), 1));) {
+                ++i;
+            }
+            while (notes_are_full && s->drop(key_of(noted), *dropped)) {
+            }
+            for (const auto& url : urls) {
+                const stored_ptr newer = object(url, 4000, 2);
+                REQUIRE_FALSE(s.put(url, newer));
+                s->outdate(key_of(url), url, newer);
+            }
+            disk.let_go();
+            s.put_surely("http://b/", object("http://b/", 100));
+            for (const auto& url : urls) {
+                CHECK_FALSE(s.has(url));
+            }
+            REQUIRE(eventually([&] { return s->figures().queued_purges == 0; }));
+            s.open_and_load();
+            for (const auto& url : urls) {
+                CHECK_FALSE(s.has(url));
+            }
+        }
+    }
+
+    TEST_CASE("more purges of others than are remembered bring back nothing older") {
+        for (const bool is_being_written : {false, true}) {
+            for (const bool is_head : {false, true}) {
+                CAPTURE(is_being_written);
+                CAPTURE(is_head);
+                auto files = std::make_shared<memory_files>();
+                store s{files};
+                s.open_and_load();
+                const auto url = url_of(1);
+                s.put_surely(url, object(url, 100, 1));
+                const auto older = s.find(url).response;
+                hanging_disk disk{*files, {operation::write}};
+                if (!is_being_written) {
+                    (void)s.put(url_of(2), object(url_of(2), 4000));
+                    REQUIRE(eventually([&] { return disk.is_met(); }));
+                }
+                if (is_head) {
+                    auto newer = drafted{older->draft()};
+                    newer->freshness.lifetime = 1min;
+                    REQUIRE(s->freshen(key_of(url), url, *older, *newer, s.mark(url)));
+                } else {
+                    REQUIRE(s.put(url, object(url, 100, 2)));
+                }
+                REQUIRE(eventually([&] { return disk.is_met(); }));
+                const auto asked = s.lately->count(key_of(url));
+                for (unsigned i = 0; !s.lately->since(key_of(url), asked); ++i) {
+                    s.lately->note(key_of("http://purged/" + std::to_string(i)));
+                }
+                disk.let_go();
+                s.put_surely("http://b/", object("http://b/", 100));
+                const auto is_older = [&](const stored_ptr& one) {
+                    return one && one->freshness().lifetime == 1h &&
+                           whole_body(*one) == body_for(url, 100, 1);
+                };
+                CHECK_FALSE(is_older(s.find(url).response));
+                REQUIRE(eventually([&] { return s->figures().queued_purges == 0; }));
+                s.open_and_load();
+                CHECK_FALSE(is_older(s.find(url).response));
+            }
+        }
+    }
+
     TEST_CASE("a disk that hangs while writing lets puts be skipped, and takes them again later") {
         auto files = std::make_shared<memory_files>();
         store s{files};

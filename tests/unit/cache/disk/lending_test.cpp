@@ -9,6 +9,7 @@
 
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <string>
 
 namespace reprise::proxy::cache::disk {
@@ -148,6 +149,81 @@ TEST_SUITE("cache/disk/lending") {
         old.close();
         (void)fill(next, last + 200);
         CHECK(next->figures().damaged == 0);
+    }
+
+    TEST_CASE("a failed write while who lent the store reads it stops no writing for good") {
+        const auto files = std::make_shared<memory_files>();
+        store old{files, smallest_store};
+        old.open_and_load();
+        const auto last = fill(old, 0);
+        REQUIRE(old->lend(tests::patience).empty());
+        store next{files, smallest_store};
+        next.open_and_load();
+        std::atomic<bool> fails{true};
+        files->fail_when([&fails](operation what, std::string_view path) {
+            return what == operation::write && path.starts_with("/store/s-") &&
+                   fails.exchange(false);
+        });
+        // What fails may be the going on with the last segment: then this is refused.
+        (void)next.put(url_of(last), object(url_of(last), 1000));
+        REQUIRE(eventually([&] { return next->figures().write_errors != 0; }));
+        REQUIRE(eventually([&] { return next->figures().state == tier_state::ready; }));
+        files->set_hook({});
+        old.close();
+        next.put_surely(url_of(last), object(url_of(last), 1000));
+    }
+
+    TEST_CASE(
+        "a borrower with less room keeps the purges of what lies beyond, and removes it later") {
+        constexpr auto larger = smallest_store + (1u << 20);
+        const auto name = [](std::uint64_t number) {
+            return "/store/" + segment_name(static_cast<std::uint32_t>(number));
+        };
+        const auto files = std::make_shared<memory_files>();
+        store old{files, larger};
+        old.settings.carry = 0;
+        old.open_and_load();
+        unsigned number = 0;
+        const auto put_until = [&number](store& s, const auto& condition) {
+            for (; !condition(); ++number) {
+                REQUIRE(number < 5000);
+                s.put_surely(url_of(number), object(url_of(number), 30'000));
+            }
+        };
+        const auto beyond = name(old->figures().segments - 1);
+        put_until(old, [&] { return !files->contents(beyond).empty(); });
+        const std::string purged = "http://purged/";
+        old.put_surely(purged, object(purged, 100));
+        old.invalidate(purged);
+        // What the borrower has room for is younger than the purge then.
+        const auto header_of_last = [&] {
+            return files->contents(name(plan(smallest_store).segments - 1)).substr(0, 64);
+        };
+        const auto before = header_of_last();
+        put_until(old, [&] { return header_of_last() != before; });
+        REQUIRE(old->lend(tests::patience).empty());
+        store next{files, smallest_store};
+        next.open_and_load();
+        REQUIRE(next->figures().segments < old->figures().segments);
+        std::atomic<bool> fails{true};
+        files->fail_when([&fails](operation what, std::string_view path) {
+            return what == operation::write && path.starts_with("/store/purges") &&
+                   fails.exchange(false);
+        });
+        next.invalidate("http://other/");  // the journal is written anew for it
+        REQUIRE_FALSE(fails);
+        files->set_hook({});
+        {
+            store again{files->after_kill(), larger};
+            again.open_and_load();
+            CHECK(again->figures().segments == old->figures().segments);
+            CHECK(again->figures().objects > 0);
+            CHECK_FALSE(again.has(purged));
+        }
+        REQUIRE_FALSE(files->contents(beyond).empty());
+        old.close();
+        put_until(next, [&] { return files->contents(beyond).empty(); });
+        next.put_surely(url_of(number), object(url_of(number), 100));
     }
 
     TEST_CASE("a store whose disk does not answer is not lent, and goes on") {

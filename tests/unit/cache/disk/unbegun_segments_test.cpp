@@ -226,6 +226,42 @@ TEST_SUITE("cache/disk/unbegun_segments") {
         CHECK_FALSE(s.has(url));
     }
 
+    TEST_CASE(
+        "a journal that fails as a segment is begun is written anew, and keeps purges again") {
+        auto files = std::make_shared<memory_files>();
+        store s{files, smallest_store};
+        s.settings.write_queue = 128u << 10;
+        s.settings.carry = 0;
+        s.open_and_load();
+        unsigned next = 0;
+        fill_up(s, *files, next);
+        s.close();
+        // While one segment is unread, each that is begun has to be in the journal first.
+        std::atomic<bool> journal_fails{false};
+        files->fail_when([&](operation what, std::string_view path) {
+            return (what == operation::open && path == "/store/s-00000000") ||
+                   (what == operation::write && path.starts_with("/store/purges") &&
+                    journal_fails.exchange(false));
+        });
+        s.open_and_load();
+        const std::string url = "http://purged/";
+        REQUIRE(s.put_until_found(url, 100));
+        journal_fails = true;
+        REQUIRE(eventually([&] {
+            put_more(s, next);
+            return !journal_fails;
+        }));
+        s.invalidate(url);
+        REQUIRE(eventually([&] { return is_ready(s); }));
+        files->set_hook({});
+        const auto after = files->after_kill();
+        s.close();
+        s.files = after;
+        s.open_and_load();
+        CHECK(s->figures().objects > 0);
+        CHECK_FALSE(s.has(url));
+    }
+
     TEST_CASE("what is purged while segments are found stays so, and none is taken for free") {
         for (const unsigned looked_at : {0u, 1u}) {
             CAPTURE(looked_at);
@@ -268,6 +304,40 @@ TEST_SUITE("cache/disk/unbegun_segments") {
             CHECK_FALSE(s.has(outdated));
             CHECK(s.has("http://there/"));
         }
+    }
+
+    TEST_CASE("what waits for room is written where a stop comes as the last segment is found") {
+        auto files = std::make_shared<memory_files>();
+        store s{files, smallest_store};
+        s.open_and_load();
+        unsigned next = 0;
+        fill_up(s, *files, next);
+        s.close();
+        tests::gate goes_on;
+        std::atomic<int> reads{0};  // of the oldest segment, which is found last
+        files->set_hook([&](operation what, std::string_view path) {
+            if (what == operation::read && path == "/store/s-00000000" && ++reads == 2) {
+                (void)goes_on.wait(std::chrono::hours{1});
+            }
+            return error_code{};
+        });
+        s.open();
+        REQUIRE(eventually([&] { return reads >= 2; }));
+        // More than the newest segment has room for.
+        const auto bytes = s.tiers->figures().capacity / s.tiers->figures().segments;
+        std::string last;
+        for (std::uint64_t put = 0; put <= bytes; put += 10'000) {
+            last = url_of(next++);
+            REQUIRE(s.put(last, object(last, 10'000)));
+        }
+        std::thread stop{[&] { s->stop(); }};
+        // That it has begun to stop shows in nothing but what follows.
+        std::this_thread::sleep_for(std::chrono::milliseconds{20});
+        goes_on.open();
+        stop.join();
+        files->set_hook({});
+        s.open_and_load();
+        CHECK(s.has(last));
     }
 }
 
