@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <new>
 #include <utility>
 
 namespace reprise::proxy::net {
@@ -13,12 +14,12 @@ deadline::deadline(deadlines& all, action on_expiry)
       on_expiry_(std::move(on_expiry)) {}
 
 void deadline::expire_at(steady_time when) {
+    if (!armed_) {
+        all_.note_armed();  // may throw, and then nothing has changed
+        armed_ = true;
+    }
     when_ = when;
     expired_ = false;
-    if (!armed_) {
-        armed_ = true;
-        all_.note_armed();
-    }
     if (!all_.finds(*this)) {
         all_.file(*this);
     }
@@ -76,10 +77,10 @@ void deadlines::stop() {
 }
 
 void deadlines::note_armed() {
-    ++armed_count_;
     if (!ticking_) {
         start_ticking();
     }
+    ++armed_count_;
 }
 
 // What another thread reads of an absence may be half of it for a moment: it is the last one's then.
@@ -92,23 +93,38 @@ void deadlines::note_turn(steady_time now) noexcept {
     due_at_.store(steady_time::max(), std::memory_order_relaxed);
 }
 
+// It ticks from when the wait has begun: that takes memory, and where there is none whoever arms the
+// next deadline begins it.
 void deadlines::start_ticking() {
-    ticking_ = true;
     timer_.expires_after(stopped_ || !due_.alone() ? std::chrono::milliseconds{0} : tick_);
-    due_at_.store(timer_.expiry(), std::memory_order_relaxed);
     timer_.async_wait([this](const error_code& error) {
-        if (error) {
-            return;  // cancelled by stop() or destruction: `this` may be gone
-        }
-        note_turn(steady_now());
-        ticking_ = false;
-        const auto now = stopped_ ? steady_time::max() : steady_now();
-        gather(now);
-        act(now, most_events_a_look);
-        if (armed_count_ > 0 && !ticking_) {
-            start_ticking();
+        if (!error) {  // else cancelled by stop() or destruction: `this` may be gone
+            take_turn();
         }
     });
+    due_at_.store(timer_.expiry(), std::memory_order_relaxed);
+    ticking_ = true;
+}
+
+void deadlines::take_turn() {
+    note_turn(steady_now());
+    ticking_ = false;
+    const goes_on behind{*this};
+    const auto now = stopped_ ? steady_time::max() : steady_now();
+    gather(now);
+    act(now, most_events_a_look);
+}
+
+// Also behind an action that threw: the others' time comes all the same.
+deadlines::goes_on::~goes_on() {
+    if (all.armed_count_ == 0 || all.ticking_) {
+        return;
+    }
+    try {
+        all.start_ticking();
+    } catch (const std::bad_alloc&) {
+        // Whoever arms the next deadline tries again.
+    }
 }
 
 // The tick in which a time is; beyond the wheel, its last.
@@ -165,18 +181,19 @@ void deadlines::gather(steady_time now) noexcept {
 void deadlines::act(steady_time now, std::size_t most) {
     for (std::size_t acted = 0; acted < most && !due_.alone();) {
         auto& each = static_cast<deadline&>(*due_.next);
-        each.unlink();
         if (!each.armed_) {
+            each.unlink();
             continue;
         }
         if (each.when_ > now) {  // moved on by an action before its turn came
             file(each);
             continue;
         }
+        const auto action = each.on_expiry_;  // it may die in that; without memory it stays due
         ++acted;
+        each.unlink();
         each.clear();
         each.expired_ = true;
-        const auto action = each.on_expiry_;  // the deadline may die in it
         action();
     }
 }

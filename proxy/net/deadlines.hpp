@@ -48,6 +48,7 @@ public:
 
     /// Arms, or moves, the deadline and forgets that an earlier one passed. steady_time::max() is
     /// never reached but still ends with deadlines::stop().
+    /// @throws std::bad_alloc, when the timer must begin to tick for it: then it is as it was
     void expire_at(steady_time when);
     void expire_after(std::chrono::steady_clock::duration wait) { expire_at(steady_now() + wait); }
 
@@ -81,6 +82,7 @@ private:
 /// All deadlines of one thread and the timer that ticks for them.
 ///
 /// The timer runs only while something is armed, so an idle process is not woken and run() returns.
+/// What an action throws comes out of run(); whatever else is armed acts when that is called again.
 /// Of many that are due at once as many act in a turn of the loop as it takes on of sockets
 /// (look.hpp): the others do so behind what is ready by then.
 class deadlines {
@@ -122,8 +124,15 @@ private:
     using tick_number = std::uint32_t;  // of ticks since the beginning; 13 years of them
     static constexpr tick_number ticks_ahead = 512;
 
+    /// What is armed when a turn ends, however it does, has another.
+    struct goes_on {
+        deadlines& all;
+        ~goes_on();
+    };
+
     void note_armed();
     void start_ticking();
+    void take_turn();
     void note_turn(steady_time now) noexcept;
     [[nodiscard]] steady_time time_of(tick_number tick) const noexcept {
         return begun_ + tick * tick_;

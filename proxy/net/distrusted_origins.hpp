@@ -5,7 +5,7 @@
 // request. One table for all threads: what one has seen is true for the others.
 //
 // Fixed in size (expiring_marks). Whoever fills a bucket with origins of its own makes the others in
-// it trusted too early, and a stranger that shares a bucket and 40 bits pays with new connections
+// it trusted too early, and a stranger that shares a bucket and 32 bits pays with new connections
 // for nothing.
 
 #include "proxy/base/clock.hpp"

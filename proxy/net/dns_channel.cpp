@@ -9,6 +9,7 @@
 #include <limits>
 #include <mutex>
 #include <netinet/in.h>
+#include <new>
 #include <stdexcept>
 
 namespace reprise::proxy::net {
@@ -75,7 +76,7 @@ dns_answer::outcome outcome_of(int status) {
     }
 }
 
-dns_answer answer_from(int status, const ares_addrinfo* info) {
+dns_answer read_answer(int status, const ares_addrinfo* info) {
     dns_answer answer;
     if (status != ARES_SUCCESS || info == nullptr) {
         answer.what = outcome_of(status);
@@ -105,6 +106,15 @@ dns_answer answer_from(int status, const ares_addrinfo* info) {
                                            : dns_answer::outcome::addresses;
     answer.ttl = std::chrono::seconds{std::max(ttl, 0)};
     return answer;
+}
+
+// What can't be read for want of memory has failed: whoever asked must hear of it.
+dns_answer answer_from(int status, const ares_addrinfo* info) {
+    try {
+        return read_answer(status, info);
+    } catch (const std::bad_alloc&) {
+        return {};
+    }
 }
 
 }  // namespace
@@ -163,14 +173,22 @@ void dns_channel::ask(const std::string& name, ip_family family, answered then) 
             auto answer = answer_from(status, info);
             ares_freeaddrinfo(info);
             --mine->channel.under_way_;
-            mine->then(std::move(answer));
+            try {
+                mine->then(std::move(answer));
+            } catch (const std::bad_alloc&) {
+                // Nothing is thrown through c-ares; whoever waits has a deadline.
+            }
         },
         asked);
     schedule_retry();
 }
 
 void dns_channel::on_socket_state(void* self, int fd, int readable, int writable) {
-    static_cast<dns_channel*>(self)->watch_socket(fd, readable != 0, writable != 0);
+    try {
+        static_cast<dns_channel*>(self)->watch_socket(fd, readable != 0, writable != 0);
+    } catch (const std::bad_alloc&) {
+        // Nothing is thrown through c-ares. Not watched: its questions end by c-ares's timeouts.
+    }
 }
 
 void dns_channel::watch_socket(int fd, bool readable, bool writable) {
@@ -183,13 +201,15 @@ void dns_channel::watch_socket(int fd, bool readable, bool writable) {
         return;
     }
     if (found == watches_.end()) {
-        auto fresh = std::make_shared<watch>(timer_.io(), *this);
+        // Listed first: what has the descriptor and is dropped would close what is c-ares's.
+        found = watches_.emplace(fd, std::make_shared<watch>(timer_.io(), *this)).first;
+    }
+    if (!found->second->descriptor.is_open()) {
         error_code error;
-        fresh->descriptor.assign(fd, error);
+        found->second->descriptor.assign(fd, error);
         if (error) {
             return;  // not watched: its questions end by c-ares's timeouts
         }
-        found = watches_.emplace(fd, std::move(fresh)).first;
     }
     const auto each = found->second;
     each->wanted[0] = readable;
@@ -199,10 +219,9 @@ void dns_channel::watch_socket(int fd, bool readable, bool writable) {
 }
 
 void dns_channel::wait_for(const std::shared_ptr<watch>& each, bool to_write) {
-    if (each->channel == nullptr || !each->wanted[to_write] || each->waiting[to_write]) {
+    if (each->channel == nullptr || !each->descriptor.is_open() || !each->wanted[to_write] || each->waiting[to_write]) {
         return;
     }
-    each->waiting[to_write] = true;
     each->descriptor.async_wait(to_write ? asio::posix::stream_descriptor::wait_write
                                          : asio::posix::stream_descriptor::wait_read,
                                 [each, to_write](const error_code& error) {
@@ -218,6 +237,7 @@ void dns_channel::wait_for(const std::shared_ptr<watch>& each, bool to_write) {
                                         each->channel->wait_for(each, to_write);
                                     }
                                 });
+    each->waiting[to_write] = true;  // not before: the wait itself takes memory
 }
 
 void dns_channel::process(int readable_fd, int writable_fd) {
@@ -230,6 +250,11 @@ void dns_channel::process(int readable_fd, int writable_fd) {
 }
 
 void dns_channel::schedule_retry() {
+    // A wait that could not begin for want of memory begins now: c-ares speaks of a socket once.
+    for (const auto& [fd, each] : watches_) {
+        wait_for(each, false);
+        wait_for(each, true);
+    }
     timeval wait{};
     if (ares_timeout(channel_, nullptr, &wait) == nullptr) {
         retry_.clear();

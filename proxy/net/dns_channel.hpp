@@ -50,7 +50,9 @@ public:
     dns_channel& operator=(const dns_channel&) = delete;
 
     /// Asks for A or AAAA records. `then` may run inside this call (no memory, no server). It must
-    /// not destroy the channel. @pre `name` is a host name; it is asked as it is, no search list.
+    /// not destroy the channel, and a std::bad_alloc out of it goes no further.
+    /// @pre `name` is a host name; it is asked as it is, no search list.
+    /// @throws std::bad_alloc: it may have been asked nevertheless, and `then` be called
     void ask(const std::string& name, ip_family family, answered then);
 
     /// Questions without an answer yet.

@@ -6,19 +6,21 @@ namespace reprise::proxy::net {
 
 namespace {
 
-constexpr unsigned time_bits = 24;
+constexpr unsigned time_bits = 32;
 constexpr std::uint64_t time_mask = (std::uint64_t{1} << time_bits) - 1;
 
+// Of the steady clock, which begins when the machine does. It must not wrap while the machine runs:
+// nothing takes out what is over, and a word would come alive again.
 std::uint64_t second_of(steady_time at) noexcept {
     const auto since = std::chrono::duration_cast<std::chrono::seconds>(at.time_since_epoch());
-    return static_cast<std::uint64_t>(since.count()) & time_mask;
+    return std::min(static_cast<std::uint64_t>(std::max<std::int64_t>(since.count(), 0)),
+                    time_mask);
 }
 
-// Seconds until the word's end; 0: it is over. The second wraps after 194 days: what lies less than
-// half a turn ahead is still to come.
+// Seconds until the word's end; 0: it is over, or there never was one.
 std::uint64_t left_of(std::uint64_t word, std::uint64_t second) noexcept {
-    const auto left = ((word & time_mask) - second) & time_mask;
-    return word == 0 || left > time_mask / 2 ? 0 : left;
+    const auto end = word & time_mask;
+    return end > second ? end - second : 0;
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 #pragma once
 // A set of names, each until a time: what one thread has noticed of somebody, and others should know
-// for a while. Fixed in size: an atomic word a name, 40 bits of its hash and 24 bits of the second
-// until which it holds, four to a bucket, the one that ends first displaced. So a name may be
-// forgotten before its time, and a stranger is taken for it with a chance of 2 to the power of -38.
+// for a while. Fixed in size: an atomic word a name, 32 bits of its hash and the second until which
+// it holds (in 32 bits: 136 years), four to a bucket, the one that ends first displaced. So a name may
+// be forgotten before its time, and a stranger is taken for it with a chance of 2 to the power of -30.
 // Where names are chosen by somebody who gains by that, the hash must be one he can't compute.
 
 #include "proxy/base/clock.hpp"
@@ -22,10 +22,10 @@ public:
     /// A name's end lies no further ahead than this.
     static constexpr std::chrono::hours furthest{24 * 90};
 
-    /// @param buckets  a power of two, at most 2 to the power of 24
+    /// @param buckets  a power of two, at most 2 to the power of 32
     explicit expiring_marks(std::size_t buckets);
 
-    /// @param name  a hash of 64 bits: its upper 40 and its lowest ones are used
+    /// @param name  a hash of 64 bits: its upper 32 and its lowest ones are used
     /// False: it was there already (it ends at `until` now).
     bool note(std::uint64_t name, steady_time until, steady_time now) noexcept;
     [[nodiscard]] bool has(std::uint64_t name, steady_time now) const noexcept;

@@ -1,11 +1,14 @@
 #include "proxy/net/hosts.hpp"
 
+#include "proxy/base/descriptor.hpp"
 #include "proxy/net/address.hpp"
 
 #include <algorithm>
-#include <fstream>
+#include <cerrno>
+#include <fcntl.h>
 #include <optional>
 #include <sys/stat.h>
+#include <unistd.h>
 
 namespace reprise::proxy::net {
 namespace {
@@ -47,6 +50,35 @@ void read_line(std::string_view line, host_table& into) {
     }
 }
 
+// O_NONBLOCK: a pipe by that name is not waited for.
+descriptor open_to_read(const std::string& path) {
+    return descriptor{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};
+}
+
+// Of the file as it is, or of what we may do with it, and not of what this machine lacks just now.
+bool says_what_the_file_is(int why) noexcept {
+    return why == ENOENT || why == ENOTDIR || why == EACCES || why == EPERM || why == ELOOP ||
+           why == ENAMETOOLONG;
+}
+
+// None: it could not be read to its end.
+std::optional<std::string> read_most(const descriptor& file, std::size_t bytes) {
+    std::string text(bytes, '\0');
+    std::size_t got = 0;
+    while (got < bytes) {
+        const auto count = ::read(file.get(), text.data() + got, bytes - got);
+        if (count < 0 && errno != EINTR) {
+            return std::nullopt;
+        }
+        if (count == 0) {
+            break;
+        }
+        got += static_cast<std::size_t>(count < 0 ? 0 : count);
+    }
+    text.resize(got);
+    return text;
+}
+
 }  // namespace
 
 host_table parse_hosts(std::string_view text) {
@@ -75,24 +107,38 @@ const std::vector<asio::ip::address>* hosts_file::find(std::string_view name, st
 void hosts_file::look(steady_time now) {
     look_again_ = now + check_every;
     struct ::stat facts {};
-    stamp found;
-    const bool readable = ::stat(path_.c_str(), &facts) == 0 && S_ISREG(facts.st_mode);
-    if (readable) {
-        found = {facts.st_mtim.tv_sec, facts.st_mtim.tv_nsec, facts.st_size, facts.st_ino};
+    if (::stat(path_.c_str(), &facts) != 0) {
+        have_none(errno);
+    } else if (!S_ISREG(facts.st_mode)) {
+        have_none(ENOENT);
+    } else if (stamp_of(facts) != read_at_) {
+        read();
     }
-    if (found == read_at_) {
+}
+
+void hosts_file::read() {
+    const auto file = open_to_read(path_);
+    struct ::stat facts {};
+    if (!file || ::fstat(file.get(), &facts) != 0) {
+        have_none(errno);
         return;
     }
-    read_at_ = found;
-    table_.clear();
-    if (!readable) {
-        return;
+    const auto size = static_cast<std::size_t>(facts.st_size);
+    if (const auto text = read_most(file, std::min(size, most_bytes))) {
+        table_ = parse_hosts(*text);
+        read_at_ = stamp_of(facts);  // not before: what was not read is tried again
     }
-    std::string text(std::min(static_cast<std::size_t>(facts.st_size), most_bytes), '\0');
-    std::ifstream file{path_, std::ios::binary};
-    file.read(text.data(), static_cast<std::streamsize>(text.size()));
-    text.resize(static_cast<std::size_t>(std::max<std::streamsize>(file.gcount(), 0)));
-    table_ = parse_hosts(text);
+}
+
+void hosts_file::have_none(int why) noexcept {
+    if (says_what_the_file_is(why)) {
+        table_.clear();
+        read_at_ = {};
+    }
+}
+
+hosts_file::stamp hosts_file::stamp_of(const struct ::stat& facts) noexcept {
+    return {facts.st_mtim.tv_sec, facts.st_mtim.tv_nsec, facts.st_size, facts.st_ino};
 }
 
 }  // namespace reprise::proxy::net

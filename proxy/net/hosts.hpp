@@ -11,6 +11,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <sys/stat.h>
 #include <vector>
 
 namespace reprise::proxy::net {
@@ -27,7 +28,9 @@ public:
     static constexpr std::chrono::seconds check_every{5};
     static constexpr std::size_t most_bytes = 4 << 20;  ///< what lies beyond is not read
 
-    /// @param path  empty: no file. A file that can't be read is an empty one until it can.
+    /// @param path  empty: no file. One that is not there, or that we may not read, is an empty one
+    ///              until we can. One that can't be read just now (no descriptor is left, the disk
+    ///              fails) stays as it was read last, and is tried again at the next look.
     explicit hosts_file(std::string path);
 
     /// The addresses of a name (lower case, no final dot), or null. At most every check_every it
@@ -41,7 +44,10 @@ private:
         std::uint64_t inode = 0;
         bool operator==(const stamp&) const = default;
     };
+    [[nodiscard]] static stamp stamp_of(const struct ::stat& facts) noexcept;
     void look(steady_time now);
+    void read();
+    void have_none(int why) noexcept;
 
     std::string path_;
     host_table table_;

@@ -66,7 +66,8 @@ struct origin_figures {
 
 /// Hears of a connection with more on it than its answers said. `kept`: what answers were kept as
 /// that came on it behind another (origin_lease::note_kept), the last four of them at most; `anew`:
-/// the origin was trusted until now. May be called by any call of the pool and its leases.
+/// the origin was trusted until now. May be called by any call of the pool and its leases, none of
+/// which passes on what it throws.
 using surplus_listener =
     std::function<void(const origin_address& origin, std::span<const std::string> kept, bool anew)>;
 

@@ -114,8 +114,24 @@ bool password_checks::begin(order one, call told, steady_time now) {
     under_way_.emplace(which, std::move(made));
     ++asking_;
     ++in_lane_[static_cast<std::size_t>(by)];
-    asio::post(*threads, [this, which, by] { carry_out(which, by); });
+    try {
+        asio::post(*threads, [this, which, by] { carry_out(which, by); });
+    } catch (...) {
+        // Nobody would carry it out, and who sends this login again would join it and wait for ever.
+        (void)take_out(which, by);
+        throw;
+    }
     return true;
+}
+
+std::vector<password_checks::call> password_checks::take_out(const login_hash& which,
+                                                             lane by) noexcept {
+    auto taken = under_way_.extract(which);
+    auto& of = taken.mapped();
+    OPENSSL_cleanse(of.of.password.data(), of.of.password.size());
+    asking_ -= of.told.size();
+    --in_lane_[static_cast<std::size_t>(by)];
+    return std::move(of.told);
 }
 
 password_checks::lane password_checks::lane_of(const order& one, steady_time now) const {
@@ -148,21 +164,16 @@ void password_checks::carry_out(const login_hash& which, lane by) {
     std::vector<call> all;
     {
         const std::lock_guard lock{guard_};
-        auto done = under_way_.extract(which);
         try {
             if (whose) {
-                known_.note(which, done.mapped().of.users->generation(), whose, now);
+                known_.note(which, of.users->generation(), whose, now);
             } else if (tried) {
-                limits_.note(done.mapped().of.from, false, now);
+                limits_.note(of.from, false, now);
             }
         } catch (const std::bad_alloc&) {
             // Then it is tried again the next time.
         }
-        all = std::move(done.mapped().told);
-        asking_ -= all.size();
-        --in_lane_[static_cast<std::size_t>(by)];
-        auto& password = done.mapped().of.password;
-        OPENSSL_cleanse(password.data(), password.size());
+        all = take_out(which, by);
     }
     for (const auto& told : all) {
         try {

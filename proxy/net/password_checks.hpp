@@ -74,6 +74,8 @@ public:
     password_checks& operator=(const password_checks&) = delete;
 
     /// False: too much is tried just now, from there or by all, and `told` is not called.
+    /// @throws std::bad_alloc, std::system_error (there is no thread to be had): nothing is tried then,
+    ///         and `told` is not called
     [[nodiscard]] bool begin(order one, call told, steady_time now);
 
     /// Waits for what is under way; what waits is not done, and nobody is told.
@@ -91,6 +93,8 @@ private:
     };
     [[nodiscard]] lane lane_of(const order& one, steady_time now) const;  // with guard_ held
     void carry_out(const login_hash& which, lane by);
+    /// Ends a check, and says who waits for it; with guard_ held.
+    std::vector<call> take_out(const login_hash& which, lane by) noexcept;
 
     std::mutex guard_;
     std::unordered_map<login_hash, check> under_way_;

@@ -1,6 +1,8 @@
 #include "proxy/net/pool_state.hpp"
 
 #include <algorithm>
+#include <exception>
+#include <new>
 #include <utility>
 
 // The bookkeeping of slots, shares and lines, and what idle connections go through: kept, looked
@@ -36,10 +38,10 @@ pool_waiter::pool_waiter(pool_state& in,
     : pool(in),
       group(at),
       share(of != nullptr ? *of : own),
-      place(share.waiting.insert(share.waiting.end(), this)),
       owner{whose},
       fresh_only(fresh),
       freed(timer) {
+    insert_before(share.waiting);  // whole by now: nothing behind this throws
     ++group.waiting;
     pool.join_line(group, share);
 }
@@ -47,10 +49,10 @@ pool_waiter::pool_waiter(pool_state& in,
 pool_waiter::~pool_waiter() {
     switch (has) {
     case handed::nothing:
-        share.waiting.erase(place);
+        unlink();
         --group.waiting;
-        if (share.waiting.empty()) {
-            pool.leave_line(group, share);
+        if (share.waiting.alone()) {
+            share.unlink();
         }
         pool.forget_if_unused(group, charged());
         pool.forget_if_unused(group);
@@ -84,14 +86,14 @@ pool_group& pool_state::group_for(const origin_address& to) {
     return group;
 }
 
-void pool_state::forget_if_unused(pool_group& group) {
+void pool_state::forget_if_unused(pool_group& group) noexcept {
     if (group.open == 0 && group.waiting == 0) {
         groups.erase(groups.find(group.address));
     }
 }
 
-void pool_state::forget_if_unused(pool_group& group, pool_share* share) {
-    if (share != nullptr && share->in_use == 0 && share->waiting.empty() &&
+void pool_state::forget_if_unused(pool_group& group, pool_share* share) noexcept {
+    if (share != nullptr && share->in_use == 0 && share->waiting.alone() &&
         group.shares.size() > most_unused_shares) {
         group.shares.erase(address_bytes{share->holder});
     }
@@ -106,14 +108,14 @@ pool_share* pool_state::share_of(pool_group& group, const share_holder& holder) 
     return &share;
 }
 
-void pool_state::charge(pool_share* share) {
+void pool_state::charge(pool_share* share) noexcept {
     if (share != nullptr && ++share->in_use == options.connections_per_client) {
         ++used_up;
     }
 }
 
 // Whoever discharges has a slot or a connection to give away, which goes to the first in line.
-void pool_state::discharge(pool_group& group, pool_share* share) {
+void pool_state::discharge(pool_group& group, pool_share* share) noexcept {
     if (share == nullptr) {
         return;
     }
@@ -124,37 +126,30 @@ void pool_state::discharge(pool_group& group, pool_share* share) {
     forget_if_unused(group, share);
 }
 
-void pool_state::join_line(pool_group& group, pool_share& share) {
-    if (!share.place && !share.waiting.empty() && has_room(&share)) {
-        share.place = group.line.insert(group.line.end(), &share);
-    }
-}
-
-void pool_state::leave_line(pool_group& group, pool_share& share) {
-    if (share.place) {
-        group.line.erase(*share.place);
-        share.place.reset();
+void pool_state::join_line(pool_group& group, pool_share& share) noexcept {
+    if (share.alone() && !share.waiting.alone() && has_room(&share)) {
+        share.insert_before(group.line);
     }
 }
 
 // Null: nobody that waits may have more. The limit may be lower than when they joined the line.
-pool_waiter* pool_state::first_in_line(pool_group& group) {
-    while (!group.line.empty()) {
-        auto& share = *group.line.front();
+pool_waiter* pool_state::first_in_line(pool_group& group) noexcept {
+    while (!group.line.alone()) {
+        auto& share = static_cast<pool_share&>(*group.line.next);
         if (has_room(&share)) {
-            return share.waiting.front();
+            return static_cast<pool_waiter*>(share.waiting.next);
         }
-        leave_line(group, share);
+        share.unlink();
     }
     return nullptr;
 }
 
 // It is handed something, and waits no more; those behind it in its share go behind the others.
-void pool_state::take_turn(pool_waiter& of) {
-    of.share.waiting.erase(of.place);
+void pool_state::take_turn(pool_waiter& of) noexcept {
+    of.unlink();
     --of.group.waiting;
     charge(of.charged());
-    leave_line(of.group, of.share);
+    of.share.unlink();
     join_line(of.group, of.share);
 }
 
@@ -174,7 +169,7 @@ void pool_state::adopt(const config::origin_options& next) {
     }
 }
 
-connection_ptr pool_state::unlist(pool_group& group, std::size_t index) {
+connection_ptr pool_state::unlist(pool_group& group, std::size_t index) noexcept {
     auto connection = std::move(group.idle[index]);
     group.idle.erase(group.idle.begin() + static_cast<std::ptrdiff_t>(index));
     connection->unlink();
@@ -184,13 +179,13 @@ connection_ptr pool_state::unlist(pool_group& group, std::size_t index) {
     return connection;
 }
 
-connection_ptr pool_state::unlist_oldest() {
+connection_ptr pool_state::unlist_oldest() noexcept {
     // The longest unused of all is the longest unused of its group.
     return unlist(*static_cast<pool_connection&>(*oldest_first.next).group, 0);
 }
 
 // One origin's owned connections may be between others' in any order; few origins have any.
-connection_ptr pool_state::unlist_last_of(pool_group& group, std::uint64_t owner) {
+connection_ptr pool_state::unlist_last_of(pool_group& group, std::uint64_t owner) noexcept {
     for (auto i = group.idle.size(); i > 0; --i) {
         if (group.idle[i - 1]->owner == owner) {
             return unlist(group, i - 1);
@@ -222,18 +217,25 @@ void pool_state::make_room_for_idle(pool_group& group, const pool_connection& ne
     }
 }
 
-bool pool_state::usable(pool_connection& each) {
+// One for whose judgement there is no memory is refused.
+bool pool_state::refuses(const pool_connection& each) const noexcept {
+    const auto& to = each.group->address;
+    try {
+        // Through a parent the address is the parent's, and that of the origin nobody knows.
+        return to.through ? judge_literal(*guard, each.group->host, to.port).has_value()
+                          : guard->check(each.group->host, each.address, to.port, to.exempt) !=
+                                destination_verdict::allowed;
+    } catch (const std::bad_alloc&) {
+        return true;
+    }
+}
+
+bool pool_state::usable(pool_connection& each) noexcept {
     if (each.believed_by && each.believed_by != trust) {
         return false;  // whom we believe has changed since
     }
     if (each.judged_by != guard) {
-        const auto& to = each.group->address;
-        // Through a parent the address is the parent's, and that of the origin nobody knows.
-        const bool refused =
-            to.through ? judge_literal(*guard, each.group->host, to.port).has_value()
-                       : guard->check(each.group->host, each.address, to.port, to.exempt) !=
-                             destination_verdict::allowed;
-        if (refused) {
+        if (refuses(each)) {
             return false;
         }
         each.judged_by = guard;
@@ -254,15 +256,19 @@ bool pool_state::distrusts(const pool_group& group) const noexcept {
     return distrusted->any() && distrusted->has(group.name, steady_now());
 }
 
-void pool_state::caught(pool_connection& each) {
+// What the listener throws must not reach those who hold the connection, whose slot would be lost.
+void pool_state::caught(pool_connection& each) noexcept {
     add(figures.surplus, 1);
     const bool anew = distrusted->note(each.group->name, steady_now());
-    if (told) {
-        told(each.group->address,
-             std::span{each.kept}.first(std::min(each.kept_count, each.kept.size())),
-             anew);
+    const auto kept = std::span{each.kept}.first(
+        std::min(std::exchange(each.kept_count, 0), each.kept.size()));
+    try {
+        if (told) {
+            told(each.group->address, kept, anew);
+        }
+    } catch (const std::exception&) {
+        // The origin is distrusted all the same; of what was kept some may stay.
     }
-    each.kept_count = 0;
 }
 
 // One that nobody will look at again before it is used.
@@ -327,14 +333,29 @@ void pool_state::put_back(connection_ptr connection) {
         return;
     }
     make_room_for_idle(group, *connection);
+    keep_idle(std::move(connection));
+}
+
+void pool_state::keep_idle(connection_ptr connection) {
+    auto& group = *connection->group;
+    try {
+        group.idle.emplace_back();  // its place, before the books say that it is there
+    } catch (const std::bad_alloc&) {
+        discard(std::move(connection));
+        return;
+    }
     group.idle_owned += connection->owner != 0 ? 1 : 0;
     connection->idle_since = steady_now();
     connection->insert_before(oldest_first);
-    group.idle.push_back(std::move(connection));
+    group.idle.back() = std::move(connection);
     ++idle_count;
     add(figures.idle, 1);
     if (!sweep.armed()) {
-        sweep.expire_after(options.idle_timeout);
+        try {
+            sweep.expire_after(options.idle_timeout);
+        } catch (const std::bad_alloc&) {
+            // The next one that is given back arms it.
+        }
     }
 }
 
@@ -398,13 +419,14 @@ void pool_state::stop() {
         discard(unlist_oldest());
     }
     const auto wake = [](const pool_share& share) {
-        for (auto* each : share.waiting) {
-            each->freed.notify();  // it sees `stopped` and leaves the line itself
+        for (const auto* at = share.waiting.next; at != &share.waiting; at = at->next) {
+            // It sees `stopped` and leaves the line itself.
+            static_cast<const pool_waiter*>(at)->freed.notify();
         }
     };
     for (auto& [key, group] : groups) {
-        for (const auto* share : group->line) {
-            wake(*share);
+        for (const auto* at = group->line.next; at != &group->line; at = at->next) {
+            wake(static_cast<const pool_share&>(*at));
         }
         for (const auto& [holder, share] : group->shares) {
             wake(share);

@@ -13,6 +13,11 @@
 // connection is given back or closed (idle ones are nobody's). A waiter is listed with its share.
 // A share is in the group's line while somebody waits in it and it may have one more; what comes
 // free goes to the first waiter of the first share, which then goes behind the others.
+//
+// Whoever gives a slot or a connection away allocates nothing for it, beside what wakes a waiter (one of the
+// loop's own blocks): both lines lead through their
+// members, and what may throw comes before the books are changed. A lease closes where memory is short
+// too, and a slot that nobody answers for would be lost for good.
 
 #include "proxy/net/list_link.hpp"
 #include "proxy/net/origin_pool.hpp"
@@ -20,7 +25,6 @@
 #include "proxy/net/wakeup.hpp"
 
 #include <array>
-#include <list>
 #include <map>
 #include <string>
 #include <unordered_map>
@@ -32,11 +36,11 @@ namespace reprise::proxy::net::detail {
 struct pool_group;
 struct pool_waiter;
 
-struct pool_share {
+/// Linked: it is in the group's line.
+struct pool_share : list_link {
     address_bytes holder{};
     unsigned in_use = 0;
-    std::list<pool_waiter*> waiting;
-    std::optional<std::list<pool_share*>::iterator> place;  // in the group's line
+    list_link waiting;  // the head of its waiters
 };
 
 struct pool_connection : list_link {
@@ -65,9 +69,9 @@ struct pool_connection : list_link {
 };
 using connection_ptr = std::unique_ptr<pool_connection>;
 
-/// A request that waits for a slot, in the frame of its coroutine. What it was handed and did not
-/// take is released with it.
-struct pool_waiter {
+/// A request that waits for a slot, in the frame of its coroutine; linked while it has nothing. What
+/// it was handed and did not take is released with it.
+struct pool_waiter : list_link {
     enum class handed : std::uint8_t { nothing, slot, connection, taken };
 
     /// @param of     null: the asker speaks for many, and each of its requests has turns of its own
@@ -91,7 +95,6 @@ struct pool_waiter {
     pool_group& group;
     pool_share own;
     pool_share& share;
-    std::list<pool_waiter*>::iterator place;  // while it has nothing
     std::uint64_t owner;
     bool fresh_only;
     handed has = handed::nothing;
@@ -117,7 +120,7 @@ struct pool_group {
     std::vector<connection_ptr> idle;
     std::size_t idle_owned = 0;  // of those, one client's own each
     std::unordered_map<address_bytes, pool_share, address_hash> shares;
-    std::list<pool_share*> line;
+    list_link line;           // the head of the shares in it
     std::size_t waiting = 0;  // in all shares
 };
 
@@ -140,30 +143,31 @@ struct pool_state {
     pool_group& group_for(const origin_address& to);
     connection_ptr take_idle(const origin_address& to, const share_holder& holder);
     pool_share* share_of(pool_group& group, const share_holder& holder);
-    [[nodiscard]] bool has_room(const pool_share* share) const {
+    [[nodiscard]] bool has_room(const pool_share* share) const noexcept {
         return share == nullptr || share->in_use < options.connections_per_client;
     }
-    void charge(pool_share* share);
-    void discharge(pool_group& group, pool_share* share);
-    void join_line(pool_group& group, pool_share& share);
-    void leave_line(pool_group& group, pool_share& share);
-    pool_waiter* first_in_line(pool_group& group);
-    void take_turn(pool_waiter& of);
-    void forget_if_unused(pool_group& group, pool_share* share);
+    void charge(pool_share* share) noexcept;
+    void discharge(pool_group& group, pool_share* share) noexcept;
+    void join_line(pool_group& group, pool_share& share) noexcept;
+    pool_waiter* first_in_line(pool_group& group) noexcept;
+    void take_turn(pool_waiter& of) noexcept;
+    void forget_if_unused(pool_group& group, pool_share* share) noexcept;
     void adopt(const config::origin_options& next);
-    bool usable(pool_connection& each);
+    bool usable(pool_connection& each) noexcept;
+    [[nodiscard]] bool refuses(const pool_connection& each) const noexcept;
     [[nodiscard]] bool distrusts(const pool_group& group) const noexcept;
-    void caught(pool_connection& each);
+    void caught(pool_connection& each) noexcept;
     void discard_idle(connection_ptr connection);
-    connection_ptr unlist(pool_group& group, std::size_t index);
-    connection_ptr unlist_oldest();
-    connection_ptr unlist_last_of(pool_group& group, std::uint64_t owner);
+    connection_ptr unlist(pool_group& group, std::size_t index) noexcept;
+    connection_ptr unlist_oldest() noexcept;
+    connection_ptr unlist_last_of(pool_group& group, std::uint64_t owner) noexcept;
     void make_room_for_idle(pool_group& group, const pool_connection& next);
     void put_back(connection_ptr connection);
+    void keep_idle(connection_ptr connection);
     void close_keeping_slot(connection_ptr connection);
     void discard(connection_ptr connection);
     void release_slot(pool_group& group);
-    void forget_if_unused(pool_group& group);
+    void forget_if_unused(pool_group& group) noexcept;
     void close_expired();
     void close_idle_of(std::uint64_t owner) noexcept;
     void stop();

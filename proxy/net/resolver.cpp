@@ -3,6 +3,7 @@
 #include "proxy/net/address.hpp"
 #include "proxy/net/dns_channel.hpp"
 #include "proxy/net/hosts.hpp"
+#include "proxy/net/kept_answers.hpp"
 #include "proxy/net/wakeup.hpp"
 
 #include <algorithm>
@@ -14,7 +15,9 @@
 
 // The life of a question: it is started by the first request, joined by others, answered when both
 // families have been heard or the grace after the first addresses is over, and ended when both
-// families have been heard. What comes between answer and end still improves the cached answer.
+// families have been heard. What comes between answer and end still improves the kept answer, and
+// makes it hold no longer. One that was answered, or that nobody should wait for any more, is replaced
+// by whoever asks next: from then on what it brings is its own waiters' alone.
 // Waiters poll nothing: an answer signals each waiter's wakeup, and the coroutine then finds the
 // answer in the question that it holds.
 
@@ -90,17 +93,28 @@ asked_answer failed(failure_code code, std::string_view host, std::string_view w
 }  // namespace
 
 struct resolver::state {
+    /// What a family brought beside its addresses.
+    struct word {
+        dns_answer::outcome what = dns_answer::outcome::failed;
+        std::string why;
+    };
     struct question {
         question(state& of, std::string asked)
             : name(std::move(asked)),
               grace(of.timer, [this, &of] { of.settle(*this); }) {}
 
+        /// Others may wait for it too.
+        [[nodiscard]] bool can_be_joined(steady_time now) const noexcept {
+            return !answer && now < give_up;
+        }
+
         std::string name;
         std::vector<asio::ip::address> addresses;
-        std::chrono::seconds ttl{std::chrono::seconds::max()};
-        dns_answer heard[2];  // by family, as far as it was
-        unsigned open = 2;    // families not heard yet
-        bool current = true;  // false: settings have changed since, so it is not cached
+        steady_time valid_until = steady_time::max();  // of the addresses, by when each was heard
+        word heard[2];                                 // by family, as far as it was
+        unsigned open = 2;                             // families not heard yet
+        bool current = true;  // false: replaced, or settings have changed: it is not kept
+        std::weak_ptr<question> follower{};  // by which it was replaced
         share_holder asker;
         steady_time give_up;
         deadline grace;
@@ -109,11 +123,19 @@ struct resolver::state {
     };
     using question_ptr = std::shared_ptr<question>;
 
-    struct cached {
-        asked_answer answer;
-        steady_time valid_until;
+    /// A question both halves of which are not asked, for want of memory, would never end: it is
+    /// taken back.
+    struct beginning {
+        state& of;
+        question_ptr asking;
+        bool complete = false;
+        ~beginning() {
+            if (!complete) {
+                asking->open = 0;
+                of.forget(asking);
+            }
+        }
     };
-    using cache = std::map<std::string, cached, std::less<>>;
 
     state(deadlines& with, const config::dns_options& wanted)
         : timer(with),
@@ -125,12 +147,14 @@ struct resolver::state {
     attempt<question_ptr> join_or_ask(const std::string& name,
                                       steady_time now,
                                       const share_holder& asker);
-    void forget(const question_ptr& ended);
+    question_ptr ask(const std::string& name, steady_time now, const share_holder& asker);
+    void replace(const question_ptr& by);
+    void forget(const question_ptr& ended) noexcept;
     void hear(const question_ptr& asked, std::size_t family, dns_answer brought);
+    void add_addresses(question& to, const dns_answer& brought) const;
     void settle(question& asked);
-    asked_answer conclude(const question& asked, steady_time now, std::chrono::seconds& keep) const;
-    void keep_answer(const std::string& name, const asked_answer& answer, steady_time until);
-    const cached* look_up(const std::string& name, steady_time now);
+    [[nodiscard]] bool is_ahead(const question& asking) const;
+    asked_answer conclude(const question& asked, steady_time now, steady_time& until) const;
     void stop();
 
     deadlines& timer;
@@ -140,7 +164,7 @@ struct resolver::state {
     std::vector<std::unique_ptr<dns_channel>> retired;  // until what they were asked is answered
     std::map<std::string, question_ptr, std::less<>> questions;
     std::unordered_map<address_bytes, std::size_t, address_hash> asked_by;  // open ones, by clients
-    cache young, old;  // two generations, each half of most_names: bounded without a list of uses
+    kept_answers kept;
     std::atomic<std::uint64_t> asked{0}, from_cache{0}, failures{0};
     bool stopped = false;
 };
@@ -164,41 +188,18 @@ std::optional<asked_answer> resolver::state::known(const std::string& name, stea
     if (stopped) {
         return failed(failure_code::dns_error, name, "the proxy is shutting down");
     }
-    if (const auto* kept = look_up(name, now)) {
+    if (const auto* answer = kept.find(name, now)) {
         from_cache.fetch_add(1, std::memory_order_relaxed);
-        return kept->answer;
+        return *answer;
     }
     return std::nullopt;
-}
-
-const resolver::state::cached* resolver::state::look_up(const std::string& name, steady_time now) {
-    if (const auto found = young.find(name); found != young.end()) {
-        return found->second.valid_until > now ? &found->second : nullptr;
-    }
-    const auto found = old.find(name);
-    if (found == old.end() || found->second.valid_until <= now) {
-        return nullptr;
-    }
-    auto still_used = std::move(found->second);
-    old.erase(found);
-    keep_answer(name, still_used.answer, still_used.valid_until);
-    return &young.find(name)->second;
-}
-
-void resolver::state::keep_answer(const std::string& name,
-                                  const asked_answer& answer,
-                                  steady_time until) {
-    if (young.size() >= most_names / 2 && !young.contains(name)) {
-        old = std::exchange(young, {});
-    }
-    young.insert_or_assign(name, cached{answer, until});
 }
 
 attempt<resolver::state::question_ptr> resolver::state::join_or_ask(const std::string& name,
                                                                     steady_time now,
                                                                     const share_holder& asker) {
     const auto found = questions.find(name);
-    if (found != questions.end() && !found->second->answer) {
+    if (found != questions.end() && found->second->can_be_joined(now)) {
         return found->second;
     }
     if (channel->under_way() >= 2 * most_questions) {
@@ -214,14 +215,20 @@ attempt<resolver::state::question_ptr> resolver::state::join_or_ask(const std::s
         }
     }
     std::erase_if(retired, [](const auto& each) { return each->under_way() == 0; });
+    return ask(name, now, asker);
+}
 
+resolver::state::question_ptr resolver::state::ask(const std::string& name,
+                                                   steady_time now,
+                                                   const share_holder& asker) {
     auto asking = std::make_shared<question>(*this, name);
     asking->give_up = now + options.timeout;
-    questions.insert_or_assign(name, asking);
-    asking->asker = asker;
+    beginning begun{*this, asking};
     if (asker) {
         ++asked_by[*asker];
+        asking->asker = asker;  // not before: it gives back what it took
     }
+    replace(asking);
     asked.fetch_add(1, std::memory_order_relaxed);
     constexpr std::array families{ip_family::v6, ip_family::v4};  // RFC 8305 3: AAAA first
     for (std::size_t family = 0; family < families.size(); ++family) {
@@ -229,43 +236,64 @@ attempt<resolver::state::question_ptr> resolver::state::join_or_ask(const std::s
             hear(asking, family, std::move(brought));
         });
     }
+    begun.complete = true;
     return asking;
 }
 
-void resolver::state::hear(const question_ptr& asking, std::size_t family, dns_answer brought) {
-    const auto has_addresses = brought.what == dns_answer::outcome::addresses;
-    if (has_addresses) {
-        asking->ttl = std::min(asking->ttl, brought.ttl);
-        for (const auto& each : brought.addresses) {
-            if (asking->addresses.size() < most_addresses) {
-                asking->addresses.push_back(each);
-            }
-        }
+// What the one before brings late must not be taken for newer than what its follower brought. Where that has
+// brought nothing it is: a server may need longer than anybody waits for it.
+void resolver::state::replace(const question_ptr& by) {
+    auto& place = questions[by->name];
+    if (place) {
+        place->current = false;
+        place->follower = by;
     }
-    const auto no_name = brought.what == dns_answer::outcome::no_name;
-    asking->heard[family] = std::move(brought);
-    --asking->open;
+    place = by;
+}
 
+void resolver::state::hear(const question_ptr& asking, std::size_t family, dns_answer brought) {
     if (asking->open == 0) {
+        return;  // it was taken back when it began
+    }
+    const bool is_last = --asking->open == 0;
+    if (is_last) {  // now, and not behind what may throw: it must end
+        asking->grace.clear();
+        forget(asking);
+    }
+    const auto what = brought.what;
+    asking->heard[family] = {what, std::move(brought.why)};
+    const bool has_addresses = what == dns_answer::outcome::addresses;
+    if (has_addresses) {
+        add_addresses(*asking, brought);
+    }
+    if (is_last) {
         settle(*asking);
-    } else if (has_addresses || no_name) {
+    } else if (has_addresses || what == dns_answer::outcome::no_name) {
         // The other family gets a little longer: a server that loses AAAA questions must not hold
         // up every connection for its whole timeout. One that says of a name that has no AAAA record that
         // there is no such name (RFC 4074 4.2) says otherwise of the other family.
         asking->grace.expire_after(grace_for_second_family);
     }
-    if (asking->open == 0) {
-        asking->grace.clear();
-        forget(asking);
-    }
 }
 
-void resolver::state::forget(const question_ptr& ended) {
+// Their time runs from when they were heard: what comes later doesn't make them younger.
+void resolver::state::add_addresses(question& to, const dns_answer& brought) const {
+    const auto keep = std::clamp(
+        brought.ttl, options.min_ttl, std::max(options.min_ttl, options.max_ttl));
+    to.valid_until = std::min(to.valid_until, steady_now() + keep);
+    const auto room = most_addresses - to.addresses.size();
+    const auto first = brought.addresses.begin();
+    const auto count = std::min(room, brought.addresses.size());
+    to.addresses.insert(to.addresses.end(), first, first + static_cast<std::ptrdiff_t>(count));
+}
+
+void resolver::state::forget(const question_ptr& ended) noexcept {
     const auto found = questions.find(ended->name);
     if (found != questions.end() && found->second == ended) {
         questions.erase(found);
     }
-    const auto of_asker = ended->asker ? asked_by.find(*ended->asker) : asked_by.end();
+    const auto asker = std::exchange(ended->asker, share_holder{});
+    const auto of_asker = asker ? asked_by.find(*asker) : asked_by.end();
     if (of_asker != asked_by.end() && --of_asker->second == 0) {
         asked_by.erase(of_asker);
     }
@@ -273,24 +301,24 @@ void resolver::state::forget(const question_ptr& ended) {
 
 asked_answer resolver::state::conclude(const question& asking,
                                        steady_time now,
-                                       std::chrono::seconds& keep) const {
+                                       steady_time& until) const {
     if (!asking.addresses.empty()) {
-        keep = std::clamp(asking.ttl, options.min_ttl, std::max(options.min_ttl, options.max_ttl));
-        return as_resolved(asking.addresses, now + keep);
+        until = asking.valid_until;
+        return as_resolved(asking.addresses, until);
     }
     using outcome = dns_answer::outcome;
-    const auto heard = [&](outcome what) -> const dns_answer* {
+    const auto heard = [&](outcome what) -> const word* {
         const auto found = std::find_if(std::begin(asking.heard),
                                         std::end(asking.heard),
-                                        [=](const dns_answer& each) { return each.what == what; });
+                                        [=](const word& each) { return each.what == what; });
         return found == std::end(asking.heard) ? nullptr : found;
     };
+    const auto briefly = now + std::min(options.negative_ttl, longest_hold_of_failures);
     // Not found is a conclusion only when a server says so of the name, or of both families.
-    keep = options.negative_ttl;
+    until = now + options.negative_ttl;
     if (heard(outcome::no_name) != nullptr) {
         if (heard(outcome::timed_out) != nullptr || heard(outcome::failed) != nullptr) {
-            keep = std::min(options.negative_ttl,
-                            longest_hold_of_failures);  // one says nothing, or not yet
+            until = briefly;  // one says nothing, or not yet
         }
         return failed(failure_code::dns_not_found, asking.name, "the name does not exist");
     }
@@ -299,9 +327,9 @@ asked_answer resolver::state::conclude(const question& asking,
         return failed(
             failure_code::dns_not_found, asking.name, "the name exists but has no address");
     }
-    keep = std::min(options.negative_ttl, longest_hold_of_failures);
+    until = briefly;
     if (heard(outcome::cancelled) != nullptr) {
-        keep = std::chrono::seconds{0};
+        until = now;
         return failed(failure_code::dns_error, asking.name, "the question was given up");
     }
     if (heard(outcome::timed_out) != nullptr) {
@@ -313,15 +341,21 @@ asked_answer resolver::state::conclude(const question& asking,
                   reason != nullptr ? reason->why : "the name servers failed");
 }
 
+// Its first answer, and its follower has none.
+bool resolver::state::is_ahead(const question& asking) const {
+    const auto follower = asking.follower.lock();
+    return follower && follower->current && !follower->answer && !asking.answer;
+}
+
 void resolver::state::settle(question& asking) {
     const auto now = steady_now();
-    std::chrono::seconds keep{0};
-    auto answer = conclude(asking, now, keep);
-    if (keep.count() > 0 && asking.current) {
-        keep_answer(asking.name, answer, now + keep);
+    auto until = now;
+    auto answer = conclude(asking, now, until);
+    if (until > now && (asking.current || is_ahead(asking))) {
+        kept.keep(asking.name, answer, until);
     }
     if (asking.answer) {
-        return;  // the second family came late: the cache has learnt it, the waiters have gone
+        return;  // the second family came late: what is kept has learnt it, the waiters have gone
     }
     if (answer.has_error()) {
         failures.fetch_add(1, std::memory_order_relaxed);
@@ -391,8 +425,7 @@ void resolver::reconfigure(const config::dns_options& options) {
     mine.retired.push_back(std::exchange(mine.channel, std::move(fresh)));
     mine.options = options;
     mine.hosts = hosts_file{options.hosts_file};
-    mine.young.clear();
-    mine.old.clear();
+    mine.kept.clear();
     for (auto& [name, asking] : mine.questions) {
         asking->current = false;
     }
@@ -435,7 +468,7 @@ awaitable<attempt<resolved>> resolver::resolve(std::string host,
     const auto asking = std::move(*found);
     if (!asking->answer) {
         place_in_line line{asking, mine->timer};
-        const auto patience = std::min(until, asking->give_up);
+        const auto patience = std::min(until, now + mine->options.timeout);
         while (!asking->answer) {
             const bool signalled = co_await line.wait(patience);
             if (!signalled) {

@@ -30,8 +30,8 @@ using resolved = std::shared_ptr<const resolution>;
 
 /// One for each thread; nothing in it is shared.
 ///
-/// Memory    at most most_names cached names and most_questions questions under way, which may outlive
-///           whoever asked; most_questions_of_one of them by one client.
+/// Memory    at most most_names names and their addresses (kept_answers) and most_questions questions
+///           under way, which may outlive whoever asked; most_questions_of_one of them by one client.
 /// Answers   numeric hosts and "localhost" (RFC 6761 6.3) itself, then the hosts file, the cache,
 ///           and the name servers. A and AAAA are asked side by side; when one of them has
 ///           addresses the other is waited for at most some 50-150 ms more (RFC 8305 3).
@@ -51,7 +51,8 @@ public:
     resolver(const resolver&) = delete;
     resolver& operator=(const resolver&) = delete;
 
-    /// Waits until `until` or dns.timeout from now, whichever is earlier.
+    /// Waits until `until` or dns.timeout from now, whichever is earlier. A question that is as old as
+    /// that without an answer is asked anew, whatever becomes of it.
     /// @param asker  whose share of the questions a new one is taken from
     [[nodiscard]] awaitable<attempt<resolved>> resolve(std::string host,
                                                        steady_time until,

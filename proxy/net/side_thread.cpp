@@ -12,27 +12,41 @@ side_thread::side_thread(const char* name) {
     asio::post(thread_, [name] { ::pthread_setname_np(::pthread_self(), name); });
 }
 
-void side_thread::post(std::function<void()> work) {
+// Counted before it may run, and not at all where there is no memory for it.
+template <class Post>
+void side_thread::begin(const Post& post) {
     left_.fetch_add(1, std::memory_order_relaxed);
-    asio::post(thread_, [this, work = std::move(work)]() mutable {
-        work();
-        work = nullptr;
-        done();
+    try {
+        post();
+    } catch (...) {
+        left_.fetch_sub(1, std::memory_order_relaxed);
+        throw;
+    }
+}
+
+void side_thread::post(std::function<void()> work) {
+    begin([&] {
+        asio::post(thread_, [this, work = std::move(work)]() mutable {
+            work();
+            work = nullptr;
+            done();
+        });
     });
 }
 
 void side_thread::start(asio::io_context& loop, std::function<void()> work, handler waiter) {
-    left_.fetch_add(1, std::memory_order_relaxed);
-    asio::post(thread_,
-               [this,
-                work = std::move(work),
-                waiter = std::move(waiter),
-                awake = asio::make_work_guard(loop)]() mutable {
-                   work();
-                   work = nullptr;  // what it held goes here, too, and before the waiter goes on
-                   done();
-                   asio::post(awake.get_executor(), std::move(waiter));
-               });
+    begin([&] {
+        asio::post(thread_,
+                   [this,
+                    work = std::move(work),
+                    waiter = std::move(waiter),
+                    awake = asio::make_work_guard(loop)]() mutable {
+                       work();
+                       work = nullptr;  // what it held goes here, too, and before the waiter goes on
+                       done();
+                       asio::post(awake.get_executor(), std::move(waiter));
+                   });
+    });
 }
 
 awaitable<void> side_thread::run(asio::io_context& loop, std::function<void()> work) {

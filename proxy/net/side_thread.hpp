@@ -43,6 +43,8 @@ public:
 private:
     using handler = asio::async_result<asio::use_awaitable_t<executor>, void()>::handler_type;
     void start(asio::io_context& loop, std::function<void()> work, handler waiter);
+    template <class Post>
+    void begin(const Post& post);
 
     void done() noexcept { left_.fetch_sub(1, std::memory_order_release); }
 

@@ -1,12 +1,15 @@
 #include "proxy/net/deadlines.hpp"
 #include "proxy/net/look.hpp"
 #include "tests/unit/net/loop.hpp"
+#include "tests/unit/net/memory_ends.hpp"
 
 #include <boost/asio/post.hpp>
 
 #include <algorithm>
 #include <functional>
 #include <memory>
+#include <new>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -259,6 +262,61 @@ TEST_CASE("the rate guard is pushed on by enough bytes and not by a drip") {
         CHECK(acted == 1);
         each.progress(1'000'000);  // too late
         CHECK(each.expired());
+    }
+}
+
+TEST_CASE("what an action throws keeps no other deadline from acting") {
+    test_loop loop;
+    unsigned acted = 0;
+    const auto when = steady_now();
+    deadline throws{loop.timer, [] { throw std::runtime_error{"an action's"}; }};
+    deadline as_early{loop.timer, [&] { ++acted; }};
+    deadline later{loop.timer, [&] { ++acted; }};
+    throws.expire_at(when);
+    as_early.expire_at(when);
+    later.expire_at(when + 20ms);
+    unsigned thrown = 0;
+    const auto run = [&] {
+        try {
+            loop.run_until([&] { return acted == 2; });
+        } catch (const std::runtime_error&) {
+            ++thrown;
+        }
+    };
+    run();
+    run();
+    CHECK(thrown == 1);
+    CHECK(acted == 2);
+    CHECK(loop.timer.armed() == 0);
+}
+
+TEST_CASE("a deadline that can't be armed for want of memory is not, and the next one is") {
+    test_loop loop;
+    unsigned acted = 0;
+    deadline first{loop.timer, [&] { acted += 1; }};
+    deadline second{loop.timer, [&] { acted += 10; }};
+    bool refused = false;
+    {
+        const memory_ends now;
+        try {
+            first.expire_after(1ms);
+        } catch (const std::bad_alloc&) {
+            refused = true;
+        }
+    }
+    CHECK(refused);
+    CHECK(!first.armed());
+    CHECK(loop.timer.armed() == 0);
+    CHECK(loop.timer.away_at(steady_now() + 1h) == steady_time{});
+    SUBCASE("another one") {
+        second.expire_after(1ms);
+        loop.run_until([&] { return acted > 0; });
+        CHECK(acted == 10);
+    }
+    SUBCASE("itself") {
+        first.expire_after(1ms);
+        loop.run_until([&] { return acted > 0; });
+        CHECK(acted == 1);
     }
 }
 

@@ -33,6 +33,19 @@ TEST_SUITE("net/distrusted_origins") {
         }
     }
 
+    TEST_CASE("an origin that was forgiven stays so, however long the process runs") {
+        distrusted_origins table;
+        const auto now = steady_time{} + 500h;
+        const auto bad = distrusted_origins::name_of("bad.example", 80, false);
+        CHECK(table.note(bad, now));
+        for (const auto days : {1, 96, 98, 100, 150, 193, 195, 300, 4'000}) {
+            CAPTURE(days);
+            CHECK_FALSE(table.has(bad, now + days * 24h));
+        }
+        CHECK(table.note(bad, now + 100 * 24h));
+        CHECK(table.has(bad, now + 100 * 24h));
+    }
+
     TEST_CASE("of more origins than there is room for the last caught are known") {
         distrusted_origins table;
         const auto now = steady_time{} + 500h;

@@ -1,10 +1,12 @@
 #include "proxy/net/password_checks.hpp"
+#include "tests/unit/net/memory_ends.hpp"
 
 #include <doctest/doctest.h>
 
 #include <condition_variable>
 #include <crypt.h>
 #include <mutex>
+#include <new>
 #include <string>
 
 using namespace reprise::proxy;
@@ -142,6 +144,42 @@ TEST_SUITE("net/password_checks") {
             REQUIRE(checks.begin(order_for(users, "right"), told.call(), steady_now()));
         }
         REQUIRE(told.wait(50));
+        for (const auto& whose : told.all) {
+            CHECK(whose != nullptr);
+        }
+    }
+
+    TEST_CASE("a login that could not be tried, for want of memory, is tried the next time") {
+        const auto users = some_users();
+        password_checks checks;
+        answers told;
+        REQUIRE(checks.begin(order_for(users, "right"), told.call(), steady_now()));  // its thread
+        REQUIRE(told.wait(1));
+        bool refused = true;
+        std::size_t right = 1;
+        for (unsigned still = 0; refused; ++still) {
+            CAPTURE(still);
+            REQUIRE(still < 20);
+            auto one = order_for(users, "right");
+            one.which = of("login " + std::to_string(still));
+            auto same = one;
+            auto call = told.call();
+            bool begun = false;
+            {
+                const memory_ends now{still};
+                try {
+                    begun = checks.begin(std::move(one), std::move(call), steady_now());
+                    refused = false;
+                } catch (const std::bad_alloc&) {
+                    refused = true;
+                }
+            }
+            REQUIRE(begun != refused);
+            right += begun ? 1 : 0;
+            REQUIRE(checks.begin(std::move(same), told.call(), steady_now()));
+            REQUIRE(told.wait(++right));
+        }
+        const std::lock_guard lock{told.guard};
         for (const auto& whose : told.all) {
             CHECK(whose != nullptr);
         }

@@ -18,7 +18,7 @@ address_bytes client(unsigned number) {
     return made;
 }
 
-constexpr steady_time begin{24h * 400};  // some turns of the second behind a word
+constexpr steady_time begin{24h * 400};
 
 }  // namespace
 
@@ -42,6 +42,23 @@ TEST_SUITE("net/refusals") {
         CHECK_FALSE(table.note_client(client(1), "a.test", begin + 90min, begin + 30min));
         CHECK(table.has_client(client(1), "a.test", begin + 89min));
         CHECK(table.note_client(client(1), "a.test", begin + 4h, begin + 3h));
+    }
+
+    TEST_CASE("what is over stays over, however long the process runs") {
+        refusals table;
+        CHECK(table.note_client(client(1), "a.test", begin + 1h, begin));
+        CHECK(table.note_host("a.test", 443, begin));
+        table.note_taken(client(1), "a.test", begin);
+        for (const auto days : {1, 96, 98, 100, 150, 193, 195, 300, 4'000}) {
+            CAPTURE(days);
+            const auto later = begin + days * 24h;
+            CHECK_FALSE(table.has_client(client(1), "a.test", later));
+            CHECK_FALSE(table.has_host("a.test", 443, later));
+            CHECK(table.is_refusal(client(1), "a.test", later));
+        }
+        CHECK(table.note_client(client(1), "a.test", begin + 24h * 190, begin + 24h * 100));
+        CHECK(table.has_client(client(1), "a.test", begin + 24h * 189));
+        CHECK_FALSE(table.has_client(client(1), "a.test", begin + 24h * 190));
     }
 
     TEST_CASE("one connection that is left silently within a minute of a request refuses nothing") {

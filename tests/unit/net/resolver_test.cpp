@@ -1,12 +1,15 @@
 #include "proxy/net/resolver.hpp"
 #include "tests/support/temp_dir.hpp"
 #include "tests/unit/net/loop.hpp"
+#include "tests/unit/net/memory_ends.hpp"
 
+#include <boost/asio/post.hpp>
 #include <boost/asio/this_coro.hpp>
 
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
+#include <new>
 
 using namespace reprise::proxy;
 using namespace reprise::proxy::net;
@@ -45,6 +48,34 @@ awaitable<void> resolve_into(resolver& names,
                              share_holder asker = {}) {
     auto found = co_await names.resolve(std::move(host), until, asker);
     result.emplace(std::move(found));
+}
+
+/// Until what was asked for before with a shorter delay has been heard: answers come in the order in
+/// which they are due.
+void hear_what_is_late(with_dns& test, resolver& names) {
+    test.server.set("last.test", dns_type::a, {0, {"192.0.2.99"}, 60, false, 900ms});
+    test.server.set("last.test", dns_type::aaaa, {});
+    REQUIRE(answer_texts(test.ask(names, "last.test")) == list{"192.0.2.99"});
+}
+
+/// Memory ends while a name is asked for, and is there again when its answer is waited for.
+awaitable<void> resolve_while_memory_ends(resolver& names,
+                                          std::string host,
+                                          unsigned still,
+                                          std::optional<memory_ends>& lack,
+                                          std::optional<bool>& refused) {
+    auto asking = names.resolve(std::move(host), late());
+    const auto loop = co_await asio::this_coro::executor;
+    asio::post(loop, [&lack] { lack.reset(); });
+    lack.emplace(still);
+    bool has_none = false;
+    try {
+        static_cast<void>(co_await std::move(asking));
+    } catch (const std::bad_alloc&) {
+        has_none = true;
+    }
+    lack.reset();
+    refused.emplace(has_none);
 }
 
 }  // namespace
@@ -201,6 +232,105 @@ TEST_CASE("the family that comes late is in the kept answer") {
     test.run_until([&] { return answer_texts(*names.known("late.test")).size() == 2; });
     CHECK(answer_texts(test.ask(names, "late.test")) == list{"192.0.2.1", "2001:db8::1"});
     CHECK(names.asked() == 1);
+}
+
+TEST_CASE("the family that comes late makes what is kept hold no longer, whatever it brings") {
+    with_dns test;
+    for (const auto* name : {"more.test", "nothing.test"}) {
+        test.server.set(name, dns_type::a, {0, {"192.0.2.1"}});
+    }
+    test.server.set("more.test", dns_type::aaaa, {0, {"2001:db8::1"}, 60, false, 800ms});
+    test.server.set("nothing.test", dns_type::aaaa, {0, {}, 60, false, 800ms});
+    resolver names{test.timer, test.options};
+    const auto more = test.ask(names, "more.test");
+    const auto nothing = test.ask(names, "nothing.test");
+    REQUIRE(answer_texts(more) == list{"192.0.2.1"});
+    REQUIRE(answer_texts(nothing) == list{"192.0.2.1"});
+    hear_what_is_late(test, names);
+    const auto more_now = names.known("more.test");
+    const auto nothing_now = names.known("nothing.test");
+    REQUIRE(more_now);
+    REQUIRE(nothing_now);
+    CHECK(answer_texts(*more_now).size() == 2);
+    CHECK((**more_now)->valid_until <= (*more)->valid_until);
+    CHECK(answer_texts(*nothing_now) == list{"192.0.2.1"});
+    CHECK((**nothing_now)->valid_until <= (*nothing)->valid_until);
+}
+
+TEST_CASE("what comes late to a question that was asked anew does not displace the newer answer") {
+    with_dns test;
+    constexpr int no_such_name = 3;
+    test.server.set("a.test", dns_type::a, {no_such_name});
+    test.server.set("a.test", dns_type::aaaa, {0, {"2001:db8::1"}, 60, false, 800ms});
+    test.options.negative_ttl = 0s;
+    resolver names{test.timer, test.options};
+    REQUIRE(test.ask(names, "a.test").has_error());
+    test.server.set_v4("a.test", "192.0.2.2");
+    REQUIRE(answer_texts(test.ask(names, "a.test")) == list{"192.0.2.2"});
+    hear_what_is_late(test, names);
+    const auto now = names.known("a.test");
+    REQUIRE(now);
+    CHECK(answer_texts(*now) == list{"192.0.2.2"});
+    CHECK(names.asked() == 3);
+}
+
+TEST_CASE("a name whose question ran out of time is asked for anew") {
+    with_dns test;
+    test.server.set("silent.test", dns_type::a, {.silent = true});
+    test.server.set("silent.test", dns_type::aaaa, {.silent = true});
+    test.options.timeout = 1000ms;
+    resolver names{test.timer, test.options};
+    const auto found = test.ask(names, "silent.test");
+    REQUIRE(found.has_error());
+    CHECK(found.error().code == failure_code::dns_timeout);
+    test.server.set_v4("silent.test", "192.0.2.1");
+    CHECK(answer_texts(test.ask(names, "silent.test")) == list{"192.0.2.1"});
+    CHECK(names.asked() == 2);
+}
+
+TEST_CASE("who joins a question late waits for as long as who began it") {
+    with_dns test;
+    fake_dns other;  // two servers, so that c-ares asks for longer than anybody waits
+    for (auto* const each : {&test.server, &other}) {
+        each->set("silent.test", dns_type::a, {.silent = true});
+        each->set("silent.test", dns_type::aaaa, {.silent = true});
+    }
+    test.options.servers.push_back({"127.0.0.1", other.port()});
+    test.options.timeout = 500ms;
+    resolver names{test.timer, test.options};
+    std::optional<answer> first;
+    test.start(resolve_into(names, "silent.test", late(), first));
+    test.run_until([&] { return other.asked("silent.test", dns_type::a) > 0; });
+    const auto joined_at = steady_now();
+    const auto found = test.ask(names, "silent.test");
+    CHECK(steady_now() - joined_at >= test.options.timeout);
+    REQUIRE(found.has_error());
+    CHECK(found.error().code == failure_code::dns_timeout);
+    CHECK(first.has_value());
+}
+
+TEST_CASE("a name that could not be asked for, for want of memory, is asked for by the next") {
+    std::optional<memory_ends> lack;
+    with_dns test;
+    test.server.set("silent.test", dns_type::a, {.silent = true});
+    test.server.set("silent.test", dns_type::aaaa, {.silent = true});
+    resolver names{test.timer, test.options};
+    // While it is asked for, the socket to the server stays, and is watched.
+    std::optional<answer> silent;
+    test.start(resolve_into(names, "silent.test", late(), silent));
+    test.run_until([&] { return test.server.asked("silent.test", dns_type::a) > 0; });
+    std::optional<bool> refused;
+    for (unsigned still = 0; !refused || *refused; ++still) {
+        CAPTURE(still);
+        REQUIRE(still < 60);
+        const auto name = "n" + std::to_string(still) + ".test";
+        test.server.set_v4(name, "192.0.2.1");
+        refused.reset();
+        test.start(resolve_while_memory_ends(names, name, still, lack, refused));
+        test.run_until([&] { return refused.has_value(); });
+        REQUIRE(refused);
+        CHECK(answer_texts(test.ask(names, name)) == list{"192.0.2.1"});
+    }
 }
 
 TEST_CASE("a server that does not answer is a timeout, by dns.timeout or the caller's deadline") {

@@ -1,0 +1,56 @@
+#include "tests/unit/net/memory_ends.hpp"
+
+#include <cstddef>
+#include <cstdlib>
+#include <limits>
+#include <new>
+
+namespace {
+
+constexpr unsigned no_end = std::numeric_limits<unsigned>::max();
+thread_local unsigned still_allocated = no_end;
+
+bool has_memory() noexcept {
+    if (still_allocated == no_end) {
+        return true;
+    }
+    if (still_allocated == 0) {
+        return false;
+    }
+    --still_allocated;
+    return true;
+}
+
+}  // namespace
+
+// Not inlined: GCC 12 would see new beside free and warn of a mismatch.
+[[gnu::noinline]] void* operator new(std::size_t size) {
+    void* const memory = has_memory() ? std::malloc(size == 0 ? 1 : size) : nullptr;
+    if (memory == nullptr) {
+        throw std::bad_alloc{};
+    }
+    return memory;
+}
+[[gnu::noinline]] void operator delete(void* memory) noexcept {
+    std::free(memory);
+}
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept {
+    std::free(memory);
+}
+
+extern "C" void* aligned_alloc(std::size_t alignment, std::size_t size) noexcept {
+    void* memory = nullptr;
+    return has_memory() && ::posix_memalign(&memory, alignment, size) == 0 ? memory : nullptr;
+}
+
+namespace reprise::proxy::net {
+
+memory_ends::memory_ends(unsigned still) noexcept {
+    still_allocated = still;
+}
+
+memory_ends::~memory_ends() {
+    still_allocated = no_end;
+}
+
+}  // namespace reprise::proxy::net
