@@ -10,7 +10,8 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <deque>
+#include <chrono>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <reprise/digest.h>
@@ -76,7 +77,7 @@ struct reprise_fleet {
           hashing(filter::hash_secret::from_seed(made.hashing)),
           key_id(hex_of(filter::identify(made.hashing))),
           signs(is_secret),
-          since(now) {}
+          forgotten(now - 1) {}
     ~reprise_fleet() {
         face::wipe(keys.signing);
         face::wipe(keys.hashing);
@@ -88,15 +89,28 @@ struct reprise_fleet {
     filter::hash_secret hashing;
     std::string key_id;
     bool signs;
-    std::int64_t since;  // nonces of what was signed before are not known
 
-    struct remembered {
-        std::int64_t until;
-        std::string nonce;
-    };
+    // As the proxy's (peer/signature.hpp): what was created by `forgotten` is not known, at first what was
+    // before this was opened. While clocks go forward nothing so old is in time; where they are set
+    // back it is refused for two windows.
+    using clock = std::chrono::steady_clock;
     std::mutex guard;  // of these
     std::unordered_set<std::string> seen{};
-    std::deque<remembered> order{};
+    std::multimap<std::int64_t, std::string> order{};  // by when they were created
+    std::int64_t forgotten;
+    clock::time_point forgotten_until = clock::now() + 2 * std::chrono::seconds{window};
+
+    void forget_what_is_past(std::int64_t now) {
+        while (!order.empty() && order.begin()->first + window < now) {
+            forgotten = order.begin()->first;
+            forgotten_until = clock::now() + 2 * std::chrono::seconds{window};
+            seen.erase(order.begin()->second);
+            order.erase(order.begin());
+        }
+    }
+    [[nodiscard]] bool may_have_been_taken(std::int64_t created) const {
+        return created <= forgotten && clock::now() < forgotten_until;
+    }
 };
 
 namespace {
@@ -186,14 +200,14 @@ int check(reprise_fleet& fleet,
     if (!is_meant(face::field_value(request, face::to_field), here, name, request.authority)) {
         return refuse(error, "elsewhere");
     }
-    if (said.created > now + window || said.created < fleet.since || said.expires < now ||
-        said.expires < said.created || said.expires > said.created + window) {
+    if (said.created > now + window || said.expires < now || said.expires < said.created ||
+        said.expires > said.created + window) {
         return refuse(error, "out_of_time");
     }
     const std::scoped_lock lock{fleet.guard};
-    while (!fleet.order.empty() && fleet.order.front().until < now) {
-        fleet.seen.erase(fleet.order.front().nonce);
-        fleet.order.pop_front();
+    fleet.forget_what_is_past(now);
+    if (fleet.may_have_been_taken(said.created)) {
+        return refuse(error, "out_of_time");
     }
     const std::string nonce{said.nonce};
     if (fleet.seen.count(nonce) != 0) {
@@ -202,7 +216,7 @@ int check(reprise_fleet& fleet,
     if (fleet.seen.size() >= most_nonces) {
         return refuse(error, "too_many");
     }
-    fleet.order.push_back({said.created + window, nonce});
+    fleet.order.emplace(said.created, nonce);
     fleet.seen.insert(nonce);
     return REPRISE_OK;
 }

@@ -48,14 +48,7 @@ asked_sibling::~asked_sibling() = default;
 
 void asked_sibling::begin(std::function<void(asked_sibling&)> ended) {
     ended_ = std::move(ended);
-    timer_.expires_at(begun_ + reply_->from->timeout);
-    auto on_time = [self = weak_from_this()](const error_code& cancelled) {
-        // One that is in the loop's queue already is not cancelled any more.
-        if (const auto here = self.lock(); here && !cancelled && !here->end_) {
-            here->leave();
-        }
-    };
-    timer_.async_wait(std::move(on_time));
+    begin_its_time();
     auto work = [](std::shared_ptr<asked_sibling> self) -> awaitable<void> {
         co_await self->run();
     };
@@ -64,6 +57,18 @@ void asked_sibling::begin(std::function<void(asked_sibling&)> ended) {
         std::exchange(self->ended_, nullptr)(*self);
     };
     asio::co_spawn(w_.io, work(shared_from_this()), std::move(on_end));
+}
+
+void asked_sibling::begin_its_time() {
+    timer_.expires_at(begun_ + reply_->from->timeout);
+    auto on_time = [self = weak_from_this()](const error_code& cancelled) {
+        // One that is in the loop's queue already is not cancelled any more.
+        if (const auto here = self.lock();
+            here && !cancelled && !here->end_ && here->timer_.expiry() <= steady_now()) {
+            here->leave();
+        }
+    };
+    timer_.async_wait(std::move(on_time));
 }
 
 void asked_sibling::leave() {
@@ -93,25 +98,30 @@ awaitable<void> asked_sibling::run() {
 // None: it was not asked, since all our connections to it, or this client's, are in use.
 awaitable<std::optional<asking_end>> asked_sibling::ask() {
     const auto& whom = *reply_->from;
-    const auto until = begun_ + whom.timeout;
     const net::origin_address to{whom.host, whom.port, true, whom.https};
     for (const bool fresh_only : {false, true}) {
         reply_->lease = fresh_only ? net::origin_lease{}
                                    : w_.origins.try_acquire(to, question_->charged_to);
         if (!reply_->lease) {
             is_in_line_ = w_.origins.must_wait(to, question_->charged_to);
+            const auto until = begun_ + whom.timeout;
             auto leased = co_await w_.origins.acquire(to, fresh_only, until, question_->charged_to);
             const bool was_in_line = std::exchange(is_in_line_, false);
-            if (was_in_line) {
+            const bool had_no_time = was_in_line && steady_now() >= until;
+            if (was_in_line && !is_late_) {
                 // Its time begins now; what came before was our own doing.
                 begun_ = steady_now();
                 patient_until_ = begun_ + patience_;
+                begin_its_time();
             }
             if (is_late_) {
                 if (leased) {
                     leased->give_back();
                 }
                 co_return was_in_line ? std::nullopt : std::optional{asking_end::timed_out};
+            }
+            if (!leased && had_no_time) {
+                co_return std::nullopt;  // what there was of it was our own doing
             }
             if (!leased && (leased.error().code == failure_code::origin_connection_limit ||
                             leased.error().code == failure_code::client_share_used)) {

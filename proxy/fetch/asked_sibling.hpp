@@ -12,7 +12,8 @@
 //
 // Threads   one worker's.
 // Waits     peers[].timeout, by a timer of its own: a budget of 100 ms is no matter for deadlines
-//           that tick ten times a second.
+//           that tick ten times a second. As long for its turn, where all connections are in use, and
+//           then from its turn on: it is not silent because it had to wait for us.
 
 #include "filter/key_hash.hpp"
 #include "proxy/base/clock.hpp"
@@ -99,6 +100,7 @@ public:
     void count(peer::asking_end as, peer::said_so_far what = peer::said_so_far::nothing) const;
 
 private:
+    void begin_its_time();
     awaitable<void> run();
     awaitable<std::optional<peer::asking_end>> ask();
     awaitable<peer::asking_end> exchange_heads();

@@ -92,20 +92,20 @@ void digest_fetcher::shared::give_slot_back(one& sibling) {
     if (slot == no_slot) {
         return;
     }
-    context.table.dismiss(slot);
-    // Queued behind the work under way for it, and before the next owner's first digest.
-    context.aside.post([&table = context.table,
-                        seen = context.seen,
-                        members = sibling.of.of_site ? nullptr : context.members,
-                        slot] {
-        table.remove(slot);
-        if (members != nullptr) {
-            members->remove(slot);
-        }
-        if (seen != nullptr) {
-            seen->remove(slot);
-        }
-    });
+    // Queued behind the work under way for it, and before the next owner's first digest. What can't be
+    // posted for want of memory stays taken, and goes with the next.
+    given_back.add(slot);
+    try {
+        context.aside.post([self = weak_from_this(), slots = given_back] {
+            if (const auto all = self.lock()) {
+                all->remove(slots);
+            }
+        });
+    } catch (const std::bad_alloc&) {
+        return;
+    }
+    given_back.for_each([this](unsigned free) { context.table.dismiss(free); });
+    given_back = {};
 }
 
 // What is to be taken of what was seen, if there is any in the answer. That there is nothing new is worth a word now and then: what
@@ -139,6 +139,7 @@ bool digest_fetcher::shared::takes_here(one& sibling,
                           sibling.slot != no_slot &&
                           (answer->node.empty() || answer->node != context.node);
     const bool takes = is_plain && context.members == nullptr && context.aside.is_idle() &&
+                       left_behind.empty() &&
                        sibling.part(seen).follower.begins_light(answer->status, answer->body);
     if (takes) {
         take(sibling, seen, std::move(answer));
@@ -346,6 +347,7 @@ void digest_fetcher::follow(std::vector<followed> siblings) {
             const auto& sibling = entry.second;
             const auto stays = wanted.find(entry.first);
             if (stays != wanted.end() && *stays->second == sibling->of) {
+                sibling->is_at(stays->second->where);
                 return false;
             }
             sibling->gone = true;
@@ -382,7 +384,7 @@ void digest_fetcher::heard_of(std::string_view node) {
         return;
     }
     std::vector<std::weak_ptr<one>> awaited;
-    {
+    try {
         const std::scoped_lock lock{shared_->guard};
         const bool is_somebodys = std::any_of(
             shared_->siblings.begin(), shared_->siblings.end(), [node](const auto& each) {
@@ -396,19 +398,29 @@ void digest_fetcher::heard_of(std::string_view node) {
                 sibling->is_being_told = true;
             }
         }
+    } catch (const std::bad_alloc&) {
+        // Who is marked is told.
     }
     if (awaited.empty()) {
         return;
     }
-    asio::post(shared_->context.io, [awaited = std::move(awaited)] {
+    try {
+        asio::post(shared_->context.io, [awaited] {
+            for (const auto& each : awaited) {
+                const auto sibling = each.lock();
+                if (sibling && !sibling->gone) {
+                    sibling->is_being_told = false;
+                    sibling->hear();
+                }
+            }
+        });
+    } catch (const std::bad_alloc&) {
         for (const auto& each : awaited) {
-            const auto sibling = each.lock();
-            if (sibling && !sibling->gone) {
-                sibling->is_being_told = false;
-                sibling->hear();
+            if (const auto sibling = each.lock()) {
+                sibling->is_being_told = false;  // the next time
             }
         }
-    });
+    }
 }
 
 void digest_fetcher::came_back(steady_time away_at,

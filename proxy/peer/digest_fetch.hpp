@@ -22,6 +22,7 @@
 #include "proxy/peer/sibling_table.hpp"
 #include "proxy/peer/signature.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -33,6 +34,15 @@
 #include <vector>
 
 namespace reprise::proxy::peer {
+
+/// Where a sibling's name leads now. It is no part of who the sibling is: a name that moves takes it along.
+struct whereabouts {
+    std::vector<std::string> ends;  ///< as endpoint_text has them; none: it is not known
+    [[nodiscard]] bool may_be(std::string_view end) const noexcept {
+        return ends.empty() || std::find(ends.begin(), ends.end(), end) != ends.end();
+    }
+    bool operator==(const whereabouts&) const noexcept { return true; }
+};
 
 /// A sibling as it is to be followed.
 struct followed {
@@ -47,6 +57,7 @@ struct followed {
     std::chrono::milliseconds refresh{10'000};
     std::chrono::milliseconds timeout{
         30'000};  ///< for one whole fetch, beside what it waits for news
+    whereabouts where{};
 
     /// Host and port as a Host field says them: the scheme's own port is left out.
     [[nodiscard]] std::string authority() const;
@@ -101,8 +112,9 @@ public:
     digest_fetcher(const digest_fetcher&) = delete;
     digest_fetcher& operator=(const digest_fetcher&) = delete;
 
-    /// From now on these. A sibling that stays as it was goes on as before; one that went is
-    /// dismissed from the table. Those beyond most_slots are left out, by name, until there is room.
+    /// From now on these. A sibling that stays as it was goes on as before, but that what is asked where
+    /// its name leads no more is asked anew; one that went is dismissed from the table. Those beyond
+    /// most_slots are left out, by name, until there is room.
     void follow(std::vector<followed> siblings);
     /// Whether it has proved to be this very instance. The loop's thread.
     [[nodiscard]] bool is_itself(const std::string& name) const;

@@ -9,6 +9,7 @@
 #include "proxy/peer/digest_fetch.hpp"
 #include "proxy/peer/seen_along.hpp"
 #include "proxy/peer/sibling_exchange.hpp"
+#include "proxy/peer/slot_set.hpp"
 
 #include <atomic>
 #include <cstddef>
@@ -101,6 +102,14 @@ struct digest_fetcher::one {
             seen->end();
         }
     }
+    /// What is asked where it is no more is asked anew.
+    void is_at(const whereabouts& where) {
+        of.where = where;
+        digest.exchange.leave_unless_at(where);
+        if (seen) {
+            seen->exchange.leave_unless_at(where);
+        }
+    }
     void hear() {
         digest.hear();
         if (seen) {
@@ -108,7 +117,7 @@ struct digest_fetcher::one {
         }
     }
 
-    followed of;
+    followed of;                             // `where` is the loop's, all else as it was
     std::atomic<bool> is_being_told{false};  // that it was heard
     std::atomic<unsigned> slot;  // no_slot: it is this instance itself. Changed on the loop
     pursuit digest;
@@ -127,7 +136,7 @@ struct digest_fetcher::one {
     steady_time quiet_at{};  // guarded likewise: it had nothing to tell of what changed until then
 };
 
-struct digest_fetcher::shared {
+struct digest_fetcher::shared : std::enable_shared_from_this<digest_fetcher::shared> {
     explicit shared(follow_context from) : context{std::move(from)} {}
 
     [[nodiscard]] bool is_over(const one& sibling) const {
@@ -144,7 +153,10 @@ struct digest_fetcher::shared {
     void tell_seen(one& sibling);
     void tell_log(one& sibling);
     void tell_in_slot(one& sibling);
-    void show(one& sibling, bool seen);
+    void remove(const slot_set& slots) noexcept;
+    void remove_left_behind();
+    void show(one& sibling, bool seen) noexcept;
+    void show_all(one& sibling, bool seen);
     void count();                   // under guard
     void look_whether_caught_up();  // under guard
 
@@ -152,6 +164,8 @@ struct digest_fetcher::shared {
     std::map<std::string, std::shared_ptr<one>> siblings;
     std::map<std::string, followed> left_out;  // the loop's: there was no slot for them
     bool has_begun = false;                    // the loop's: somebody is followed, or was
+    slot_set given_back;                       // the loop's: to be removed, and free from then on
+    slot_set left_behind;  // side thread's: given back, and something of it may be there still
     std::atomic<bool> stopped{false};
     std::atomic<std::size_t> all{0}, others{0}, away{0};
     mutable std::mutex guard;  // guards `siblings` and what each shows

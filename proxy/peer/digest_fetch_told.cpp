@@ -28,6 +28,7 @@ void digest_fetcher::shared::take(one& sibling, bool seen, std::optional<got_res
     auto& follower = sibling.part(seen).follower;
     const bool was_there = !was_away(follower.figures());
     try {
+        remove_left_behind();
         if (answer && answer->trouble != follow_trouble::none) {
             follower.failed(answer->trouble, std::move(answer->detail), steady_now());
         } else if (answer) {
@@ -59,6 +60,33 @@ void digest_fetcher::shared::take(one& sibling, bool seen, std::optional<got_res
         tell_log(sibling);
     }
     show(sibling, seen);
+}
+
+// Side thread, or the loop while that does nothing: it may end neither. Nobody is asked by the slot until its next owner's
+// first digest is put there, and what is left of this one goes before that.
+void digest_fetcher::shared::remove(const slot_set& slots) noexcept {
+    left_behind |= slots;
+    try {
+        remove_left_behind();
+    } catch (const std::bad_alloc&) {
+        // The next answer of any sibling is taken behind it, or not at all.
+    }
+}
+
+void digest_fetcher::shared::remove_left_behind() {
+    if (left_behind.empty()) {
+        return;
+    }
+    left_behind.for_each([this](unsigned slot) {
+        context.table.remove(slot);
+        if (context.members != nullptr) {
+            context.members->remove(slot);
+        }
+        if (context.seen != nullptr) {
+            context.seen->remove(slot);
+        }
+    });
+    left_behind = {};
 }
 
 // Before what it has is told of: whoever finds it there asks it.
@@ -127,15 +155,16 @@ void digest_fetcher::shared::tell_members(one& sibling,
     }
 }
 
-// News turns bits of what is in use there: nothing is to be done then.
+// News turns bits of what is in use there: nothing is to be done then. What there was no memory for is
+// tried again at the next look.
 void digest_fetcher::shared::tell_seen(one& sibling) {
     auto& follower = sibling.seen->follower;
     (void)follower.take_news();
     const unsigned slot = sibling.slot;
     if (slot != no_slot && follower.held() != sibling.seen_in_use) {
-        sibling.seen_in_use = follower.held();
-        if (!context.seen->put(slot, sibling.seen_in_use)) {
-            sibling.seen_in_use = nullptr;
+        const bool has_room = context.seen->put(slot, follower.held());
+        sibling.seen_in_use = has_room ? follower.held() : nullptr;
+        if (!has_room) {
             follower.refuse("beside what other siblings saw takes", steady_now());
         }
     }
@@ -147,6 +176,7 @@ void digest_fetcher::shared::tell_in_slot(one& sibling) {
     sibling.seen_in_use = nullptr;
     sibling.digest.follower.tell_again();
     try {
+        remove_left_behind();
         tell_table(sibling);
     } catch (const std::bad_alloc&) {
         sibling.digest.follower.failed(follow_trouble::too_large, "out of memory", steady_now());
@@ -178,7 +208,15 @@ void digest_fetcher::shared::tell_log(one& sibling) {
     }
 }
 
-void digest_fetcher::shared::show(one& sibling, bool seen) {
+// What there is no memory to show is shown with the next answer.
+void digest_fetcher::shared::show(one& sibling, bool seen) noexcept {
+    try {
+        show_all(sibling, seen);
+    } catch (const std::bad_alloc&) {
+    }
+}
+
+void digest_fetcher::shared::show_all(one& sibling, bool seen) {
     if (seen) {
         const std::scoped_lock lock{guard};
         const bool was = sibling.is_away();

@@ -406,7 +406,10 @@ void digest_follower::judge(const follow_answer& answer, steady_time now) {
         return;
     }
     const auto& said = head->stamp.generation;
-    if (held_ && said.epoch == held_->stamp().generation.epoch &&
+    // One that was restored from a snapshot counts from there on: its whole is as good as any, once what was
+    // held is not used any more.
+    const bool begins_anew = !usable_ && head->form == filter::digest_form::whole;
+    if (held_ && !begins_anew && said.epoch == held_->stamp().generation.epoch &&
         said.counter < held_->stamp().generation.counter) {
         failed(follow_trouble::went_back, "", now);
         return;

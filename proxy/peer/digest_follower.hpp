@@ -67,7 +67,7 @@ enum class follow_trouble : std::uint8_t {
     saturated,    ///< says too little to be asked
     other_secret,
     wrong_base,  ///< a delta from something else: the whole is asked for at once
-    went_back,   ///< an older generation of the epoch that is held
+    went_back,   ///< an older generation of the epoch that is held, and used
 };
 [[nodiscard]] std::string_view to_string(follow_trouble trouble) noexcept;
 

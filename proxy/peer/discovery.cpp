@@ -1,10 +1,12 @@
 #include "proxy/peer/discovery.hpp"
 
+#include "proxy/net/address.hpp"
 #include "proxy/net/wakeup.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace reprise::proxy::peer {
@@ -17,6 +19,11 @@ followed from(const config::peer_options& entry, bool share) {
     out.seen = share && !out.squid;
     out.refresh = entry.refresh;
     return out;
+}
+
+// What the addresses of an entry are those of.
+std::string looked_up_for(const config::peer_options& entry) {
+    return entry.dns.empty() ? place_of(entry.url).host : entry.dns;
 }
 
 }  // namespace
@@ -35,9 +42,13 @@ peer_place place_of(std::string_view url) {
     return out;
 }
 
-std::vector<followed> configured_siblings(std::span<const config::peer_options> peers, bool share) {
+std::vector<followed> configured_siblings(
+    std::span<const config::peer_options> peers,
+    bool share,
+    std::span<const std::vector<asio::ip::address>> by_entry) {
     std::vector<followed> out;
-    for (const auto& entry : peers) {
+    for (std::size_t i = 0; i < peers.size(); ++i) {
+        const auto& entry = peers[i];
         if (entry.kind == config::peer_kind::parent || entry.url.empty()) {
             continue;
         }
@@ -47,6 +58,11 @@ std::vector<followed> configured_siblings(std::span<const config::peer_options> 
         one.host = at.host;
         one.port = at.port;
         one.of_site = entry.kind == config::peer_kind::site;
+        if (!by_entry.empty()) {
+            for (const auto& address : by_entry[i]) {
+                one.where.ends.push_back(net::endpoint_text(address, at.port));
+            }
+        }
         out.push_back(one);
         if (one.of_site) {
             one.name += "/members";
@@ -86,7 +102,7 @@ struct sibling_discovery::shared {
     }
     /// Both lists, if one is another than was told last.
     void tell_if_new() {
-        auto all = configured_siblings(peers, share);
+        auto all = configured_siblings(peers, share, by_entry);
         std::vector<peer_address> addresses;
         for (std::size_t i = 0; i < peers.size(); ++i) {
             if (!peers[i].dns.empty()) {
@@ -98,10 +114,11 @@ struct sibling_discovery::shared {
                 addresses.push_back({at, squid});
             }
         }
-        if (!any_told || all != told || addresses != told_addresses) {
+        if (!any_told || all != told || addresses != told_addresses || by_entry != told_by_entry) {
             any_told = true;
             told = all;
             told_addresses = addresses;
+            told_by_entry = by_entry;  // which is where siblings of a url are
             found(std::move(all), std::move(addresses));
         }
     }
@@ -115,6 +132,7 @@ struct sibling_discovery::shared {
     std::vector<std::shared_ptr<net::wakeup>> sleepers;
     std::vector<followed> told;
     std::vector<peer_address> told_addresses;
+    std::vector<std::vector<asio::ip::address>> told_by_entry;
     bool any_told = false;
     bool stopped = false;
     unsigned round = 0;  // coroutines of an earlier list end when they see another
@@ -141,9 +159,8 @@ awaitable<void> sibling_discovery::run(std::shared_ptr<shared> all,
         co_return;  // the list changed before this had its first turn
     }
     const auto sleeper = all->sleepers[entry];
-    const auto peer = all->peers[entry];
+    const auto name = looked_up_for(all->peers[entry]);
     while (!all->is_over(round)) {
-        const auto name = peer.dns.empty() ? place_of(peer.url).host : peer.dns;
         auto answer = co_await all->names.resolve(name, steady_time::max());
         if (all->is_over(round)) {
             co_return;
@@ -170,12 +187,15 @@ void sibling_discovery::follow(std::vector<config::peer_options> peers, bool sha
         sleeper->notify();
     }
     ++all.round;
-    // Those of a name that stays are kept until it is resolved again.
+    // Those of a name that stays are kept until it is resolved again, whatever else its entry says now.
     std::vector<std::vector<asio::ip::address>> kept(peers.size());
     std::vector<bool> is_name(peers.size(), true);
+    std::vector<std::string> known;
+    std::transform(all.peers.begin(), all.peers.end(), std::back_inserter(known), looked_up_for);
     for (std::size_t i = 0; i < peers.size(); ++i) {
-        for (std::size_t j = 0; j < all.peers.size(); ++j) {
-            if (peers[i] == all.peers[j]) {
+        const auto name = looked_up_for(peers[i]);
+        for (std::size_t j = 0; j < known.size() && kept[i].empty(); ++j) {
+            if (name == known[j]) {
                 kept[i] = all.by_entry[j];
             }
         }

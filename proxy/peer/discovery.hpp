@@ -30,8 +30,11 @@ struct peer_place {
 
 /// The siblings of the settings that have a url, as they are to be followed, and of each site its
 /// gateway and, as "<name>/members", the gateway's siblings. Parents have no digest. `share`: their seen-filters too (admission.share, and there is a secret).
-[[nodiscard]] std::vector<followed> configured_siblings(std::span<const config::peer_options> peers,
-                                                        bool share);
+/// `by_entry`: the addresses of each of `peers`, as far as they are known; none at all: nothing is.
+[[nodiscard]] std::vector<followed> configured_siblings(
+    std::span<const config::peer_options> peers,
+    bool share,
+    std::span<const std::vector<asio::ip::address>> by_entry = {});
 
 /// What an entry with dns stands for, given the addresses: named "<name>/<address>", in the order
 /// of their addresses, without repeats.
@@ -46,13 +49,14 @@ class sibling_discovery {
 public:
     using tell = std::function<void(std::vector<followed>, std::vector<peer_address>)>;
 
-    /// `found` hears both lists whole, at once and whenever one has changed.
+    /// `found` hears both lists whole, at once and whenever one has changed, or where a sibling is.
     sibling_discovery(asio::io_context& io, net::resolver& names, tell found);
     ~sibling_discovery();
     sibling_discovery(const sibling_discovery&) = delete;
     sibling_discovery& operator=(const sibling_discovery&) = delete;
 
-    /// From now on these.
+    /// From now on these. What is known of a name that stays is kept, whatever else its entry says now,
+    /// until the name is resolved again.
     void follow(std::vector<config::peer_options> peers, bool share);
     void stop();
 

@@ -41,6 +41,16 @@ parent_choice::parent_choice(std::span<const std::string> names,
     }
 }
 
+void parent_choice::go_on_as(std::size_t parent,
+                             const parent_choice& before,
+                             std::size_t was) noexcept {
+    auto& its = states_[parent];
+    const auto& known = before.states_[was];
+    its.down_until = known.down_until.load(std::memory_order_relaxed);
+    its.failures = known.failures.load(std::memory_order_relaxed);
+    its.why = known.why.load(std::memory_order_relaxed);
+}
+
 bool parent_choice::is_down(std::size_t parent, steady_time now) const noexcept {
     return states_[parent].down_until.load(std::memory_order_relaxed) > count_of(now);
 }

@@ -34,6 +34,9 @@ public:
 
     [[nodiscard]] std::size_t size() const noexcept { return count_; }
 
+    /// What is known of `parent` is what is known now of `was` in `before`. Before others see this.
+    void go_on_as(std::size_t parent, const parent_choice& before, std::size_t was) noexcept;
+
     /// order().front(). O(parents), no allocation. @pre size() > 0
     [[nodiscard]] std::size_t best(const filter::key_hash& key, steady_time now) const noexcept;
 

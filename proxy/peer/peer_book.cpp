@@ -44,6 +44,32 @@ net::way_ptr way_of(const config::peer_options& parent,
     return std::make_shared<const net::way_through>(std::move(way));
 }
 
+// What was found of an address, or by credentials, that are others now says nothing of these. A failure in
+// a book that is used no more is counted there.
+std::shared_ptr<parent_choice> choice_among(const std::vector<known_peer>& parents,
+                                            const peer_book* before) {
+    const auto is_same = [](const known_peer& a, const known_peer& b) { return a.way == b.way; };
+    if (parents.empty()) {
+        return nullptr;
+    }
+    if (before != nullptr && std::ranges::equal(parents, before->parents, is_same)) {
+        return before->choice;
+    }
+    std::vector<std::string> names;
+    for (const auto& one : parents) {
+        names.push_back(one.name);
+    }
+    auto choice = std::make_shared<parent_choice>(names);
+    for (std::size_t i = 0; before != nullptr && i < parents.size(); ++i) {
+        for (std::size_t was = 0; was < before->parents.size(); ++was) {
+            if (is_same(parents[i], before->parents[was])) {
+                choice->go_on_as(i, *before->choice, was);
+            }
+        }
+    }
+    return choice;
+}
+
 asio::ip::address without_mapping(const asio::ip::address& client) noexcept {
     return client.is_v6() && client.to_v6().is_v4_mapped()
                ? asio::ip::address{asio::ip::make_address_v4(asio::ip::v4_mapped, client.to_v6())}
@@ -117,7 +143,6 @@ std::shared_ptr<const peer_book> make_book(std::span<const config::peer_options>
             book->of_sites.add(*slot);
         }
     }
-    std::vector<std::string> names;
     for (const auto& entry : peers) {
         if (entry.kind != config::peer_kind::parent) {
             continue;
@@ -131,19 +156,8 @@ std::shared_ptr<const peer_book> make_book(std::span<const config::peer_options>
                                  .proxy_only = entry.proxy_only,
                                  .timeout = entry.timeout,
                                  .way = way_of(entry, credentials, node, before)});
-        names.push_back(entry.name);
     }
-    if (!names.empty()) {
-        const bool same = before != nullptr && before->choice &&
-                          std::equal(before->parents.begin(),
-                                     before->parents.end(),
-                                     names.begin(),
-                                     names.end(),
-                                     [](const known_peer& one, const std::string& name) {
-                                         return one.name == name;
-                                     });
-        book->choice = same ? before->choice : std::make_shared<parent_choice>(names);
-    }
+    book->choice = choice_among(book->parents, before);
     if (live) {
         auto homes = std::make_shared<const peer::homes>(node, *live);
         const auto* known = before != nullptr ? before->homes.get() : nullptr;

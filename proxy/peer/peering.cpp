@@ -89,7 +89,8 @@ peering::peering(const config::options& options, std::string node, wall_time now
       fleet_{node_, random_word()},
       guests_{options.peering.gateway_for} {
     if (secret_.has_file()) {
-        checker_ = std::make_unique<peer::signature_checker>(secret_, now);
+        const peer::signature_checker::moment start{now, started_};
+        checker_ = std::make_unique<peer::signature_checker>(secret_, start);
     }
     if (shares_seen(options)) {
         auto begin = one_layer_of(cache::filter_settings(options));
@@ -99,7 +100,7 @@ peering::peering(const config::options& options, std::string node, wall_time now
         seen_ = std::make_unique<cache::resizable_admission>(
             std::make_unique<filter::admission_filter>(begin, seconds_of(now)));
         auto take = [this](const filter::digest_stamp& stamp) {
-            return std::make_unique<filter::digest>(seen_->current()->recent_digest(stamp));
+            return std::make_unique<filter::digest>(seen_->recent_digest(stamp));
         };
         auto signals = signals_for(peer::waited_for::seen);
         peer::news_plan news{

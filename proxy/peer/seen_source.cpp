@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <iterator>
 #include <new>
 #include <span>
 #include <utility>
@@ -115,20 +114,22 @@ void seen_source::tick(steady_time steady, wall_time now, bool rides) {
 
 bool seen_elsewhere::put(unsigned sibling, std::shared_ptr<const filter::digest> seen) {
     const std::scoped_lock lock{guard_};
-    by_slot_[sibling] = nullptr;
+    std::vector<std::shared_ptr<const filter::digest>> there;
     std::uint64_t others = 0;
-    for (const auto& one : by_slot_) {
-        others += one ? one->bytes() : 0;
+    for (unsigned slot = 0; slot < most_slots; ++slot) {
+        if (slot != sibling && by_slot_[slot]) {
+            others += by_slot_[slot]->bytes();
+            there.push_back(by_slot_[slot]);
+        }
     }
     const bool has_room = !seen || (others <= most_ && seen->bytes() <= most_ - others);
-    if (has_room) {
-        by_slot_[sibling] = std::move(seen);
+    if (seen && has_room) {
+        there.push_back(seen);
     }
-    std::vector<std::shared_ptr<const filter::digest>> there;
-    std::copy_if(by_slot_.begin(), by_slot_.end(), std::back_inserter(there), [](const auto& one) {
-        return one != nullptr;
-    });
-    set_ = std::make_shared<const filter::digest_set>(std::move(there));
+    auto set = std::make_shared<const filter::digest_set>(std::move(there));
+    // Nothing throws from here on.
+    by_slot_[sibling] = has_room ? std::move(seen) : nullptr;
+    set_ = std::move(set);
     version_.fetch_add(1, std::memory_order_release);
     return has_room;
 }

@@ -90,6 +90,7 @@ public:
 
     /// Null takes the sibling's away. False: it would take more than is left beside the others', and
     /// none of this sibling's is there. @pre sibling < most_slots
+    /// @throws std::bad_alloc, and then nothing has changed
     [[nodiscard]] bool put(unsigned sibling, std::shared_ptr<const filter::digest> seen);
     void remove(unsigned sibling) { (void)put(sibling, nullptr); }
 

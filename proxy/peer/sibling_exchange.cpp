@@ -14,10 +14,17 @@ void sibling_exchange::close() {
     }
 }
 
+void sibling_exchange::leave_unless_at(const whereabouts& where) {
+    if (lease_ && !where.may_be(lease_.endpoint())) {
+        is_elsewhere_ = true;
+        close();
+    }
+}
+
 awaitable<got_response> sibling_exchange::get(follow_context& by,
                                               const followed& of,
                                               question what) {
-    for (bool fresh_only : {false, true}) {
+    for (bool fresh_only = false;; fresh_only = true) {
         net::origin_address to{of.host, of.port, true, of.https};
         to.lane = static_cast<std::uint8_t>(what.lane);
         auto leased = co_await by.pool.acquire(to, fresh_only, what.until);
@@ -32,8 +39,13 @@ awaitable<got_response> sibling_exchange::get(follow_context& by,
             co_return got_response{};  // nobody wants it any more
         }
         lease_ = std::move(*leased);
-        patience_.expire_at(what.until);
         const bool reused = lease_.reused();
+        if (reused && !fresh_only && !of.where.may_be(lease_.endpoint())) {
+            lease_.close();
+            continue;
+        }
+        is_elsewhere_ = false;
+        patience_.expire_at(what.until);
         // Behind a connection that had ended may be another release than it was.
         auto asked = what.asked;
         asked.forms = fresh_only ? signed_as::both : asked.forms;
@@ -48,12 +60,12 @@ awaitable<got_response> sibling_exchange::get(follow_context& by,
         auto got = co_await bounded_get(lease_, patience_, wire, what.most_bytes);
         patience_.clear();
         lease_.close();
-        if (got.silent && reused && !fresh_only && !ended_) {
-            continue;
+        const bool was_elsewhere = is_elsewhere_ && got.trouble != follow_trouble::none;
+        const bool was_dead = got.silent && reused && !fresh_only;
+        if (ended_ || !(was_dead || was_elsewhere)) {
+            co_return got;
         }
-        co_return got;
     }
-    co_return got_response{};  // never: a new connection is not reused
 }
 
 }  // namespace reprise::proxy::peer

@@ -34,11 +34,13 @@ public:
         steady_time until;
         std::uint64_t most_bytes = 0;  ///< of the answer's body
     };
-    /// What the sibling says, on a connection that is open or, where that turns out to be dead, a new
-    /// one. One at a time. @pre all of it outlives the call
+    /// What the sibling says, on a connection that is open or, where that turns out to be dead, or leads
+    /// where its name does no more, a new one. One at a time. @pre all of it outlives the call
     [[nodiscard]] awaitable<got_response> get(follow_context& by,
                                               const followed& of,
                                               question what);
+    /// The name of who is asked leads there now: what is under way elsewhere is asked anew.
+    void leave_unless_at(const whereabouts& where);
     /// Ends the one under way, and those to come.
     void end() {
         ended_ = true;
@@ -51,6 +53,7 @@ private:
     net::deadline patience_;
     net::origin_lease lease_;
     nonces nonces_;
+    bool is_elsewhere_ = false;  // the one under way
     bool ended_ = false;
 };
 

@@ -76,24 +76,27 @@ bool sibling_table::put(unsigned slot, std::shared_ptr<const filter::squid_diges
 
 void sibling_table::remove(unsigned slot) {
     set_member(slot, false);
-    indexes_[slot / in_block].remove(slot % in_block);
+    // Without memory where there is nothing to remove, as of most that leave there is not in one of them.
+    auto& index = indexes_[slot / in_block];
+    if ((index.siblings() >> slot % in_block & 1) != 0) {
+        index.remove(slot % in_block);
+    }
     change_squids(slot, nullptr);
 }
 
 void sibling_table::change_squids(unsigned slot,
                                   std::shared_ptr<const filter::squid_digest> digest) {
+    const auto is_others = [slot](const squid_member& one) { return one.slot != slot; };
     const std::scoped_lock lock{guard_};
+    if (!digest && (!squids_ || std::all_of(squids_->begin(), squids_->end(), is_others))) {
+        return;  // it was none
+    }
     auto next = std::make_shared<std::vector<squid_member>>();
     if (squids_) {
-        std::copy_if(squids_->begin(),
-                     squids_->end(),
-                     std::back_inserter(*next),
-                     [slot](const squid_member& one) { return one.slot != slot; });
+        std::copy_if(squids_->begin(), squids_->end(), std::back_inserter(*next), is_others);
     }
     if (digest) {
         next->push_back({slot, std::move(digest)});
-    } else if (!squids_ || next->size() == squids_->size()) {
-        return;  // it was none
     }
     squids_ = std::move(next);
     squid_version_.fetch_add(1, std::memory_order_release);

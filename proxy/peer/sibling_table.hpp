@@ -70,6 +70,7 @@ public:
     bool flip(unsigned slot, const filter::digest& digest, std::span<const std::uint64_t> places);
     bool put(unsigned slot, std::shared_ptr<const filter::squid_digest> digest);
     /// Its digest is not to be asked (stale, refused); its slot stays.
+    /// @throws std::bad_alloc where there is a digest: it is not asked, and still takes its memory
     void remove(unsigned slot);
 
     [[nodiscard]] benefit& benefit_of(unsigned slot) noexcept { return benefits_[slot]; }

@@ -258,14 +258,19 @@ std::size_t signature_checker::hash_of_nonce::operator()(const nonce& one) const
 }
 
 signature_checker::signature_checker(fleet_secret secret,
-                                     wall_time since,
+                                     std::optional<moment> start,
                                      seconds window,
                                      std::size_t most)
     : secret_{std::move(secret)},
       key_id_{to_hex(secret_.id())},
-      since_{seconds_of_time(since)},
+      start_{start},
       window_{window.count()},
-      most_{most} {}
+      most_{most} {
+    if (start_) {
+        forgotten_ = seconds_of_time(start_->wall) - 1;
+        forgotten_until_ = start_->steady + 2 * window;
+    }
+}
 
 // `good`: it is the secret's. Whom it is for, and when, is not judged yet.
 signature_verdict signature_checker::read(const http::signed_request& request, claim& out) const {
@@ -327,28 +332,32 @@ signature_verdict signature_checker::read_old(const http::signed_request& reques
 
 judged_signature signature_checker::check(const http::signed_request& request,
                                           const receiver& here,
-                                          wall_time now) {
+                                          wall_time now,
+                                          steady_time steady) {
     claim said;
     said.host = request.host;
     const auto read_as = read(request, said);
-    return {read_as == signature_verdict::good ? judge(said, here, now) : read_as, said.signer};
+    return {read_as == signature_verdict::good ? judge(said, here, now, steady) : read_as,
+            said.signer};
 }
 
-signature_verdict signature_checker::judge(const claim& said, const receiver& here, wall_time now) {
+signature_verdict signature_checker::judge(const claim& said,
+                                           const receiver& here,
+                                           wall_time now,
+                                           steady_time steady) {
     if (!is_meant_for(here, said.host, said.destination)) {
         return signature_verdict::elsewhere;
     }
     // Whole seconds throughout: what is in time is remembered. No text is so long that it overflows.
     const auto second = seconds_of_time(now);
-    if (said.created > second + window_ || said.created < since_ || said.expires < second ||
-        said.expires < said.created || said.expires > said.created + window_) {
+    if (said.created > second + window_ || said.expires < second || said.expires < said.created ||
+        said.expires > said.created + window_) {
         return signature_verdict::out_of_time;
     }
     const std::scoped_lock lock{guard_};
-    // A signature is in time until a window after it was made, which may be a window from now.
-    while (!order_.empty() && order_.front().until < second) {
-        seen_.erase(order_.front().one);
-        order_.pop_front();
+    forget_what_is_past(second, steady);
+    if (may_have_been_taken(said, second, steady)) {
+        return signature_verdict::out_of_time;
     }
     if (seen_.count(said.fresh) != 0) {
         return signature_verdict::replayed;
@@ -357,9 +366,31 @@ signature_verdict signature_checker::judge(const claim& said, const receiver& he
         return signature_verdict::too_many;
     }
     // Not until it expires: the same request in the other form may be in time for longer.
-    order_.push_back({said.created + window_, said.fresh});
+    order_.push({said.created, said.fresh});
     seen_.insert(said.fresh);
     return signature_verdict::good;
+}
+
+// A signature is in time until a window after it was made, which may be a window from now.
+void signature_checker::forget_what_is_past(std::int64_t second, steady_time steady) {
+    while (!order_.empty() && order_.top().created + window_ < second) {
+        // No less than before, as long as that counts: what was taken since is younger.
+        forgotten_ = order_.top().created;
+        forgotten_until_ = steady + 2 * seconds{window_};
+        seen_.erase(order_.top().one);
+        order_.pop();
+    }
+}
+
+// Before this start, or so long ago that it is forgotten.
+bool signature_checker::may_have_been_taken(const claim& said,
+                                            std::int64_t second,
+                                            steady_time steady) const {
+    if (steady < forgotten_until_ && said.created <= forgotten_) {
+        return true;
+    }
+    return start_ &&
+           said.created < second - std::chrono::ceil<seconds>(steady - start_->steady).count();
 }
 
 }  // namespace reprise::proxy::peer

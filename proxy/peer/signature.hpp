@@ -46,12 +46,14 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <mutex>
+#include <optional>
+#include <queue>
 #include <string>
 #include <string_view>
 #include <unordered_set>
+#include <vector>
 
 namespace reprise::proxy::peer {
 
@@ -110,7 +112,8 @@ enum class signature_verdict : std::uint8_t {
     other_secret,  ///< its keyid is of another secret, if it says the truth
     wrong,         ///< another secret, or another request
     elsewhere,     ///< meant for another node
-    out_of_time,   ///< signed too long ago, before this start, or in the future: clocks differ
+    out_of_time,  ///< signed too long ago, before this start, or in the future: clocks differ; or it may
+                  ///< have been taken, by a clock that was set back since
     replayed,
     too_many,  ///< more good signatures within the window than are remembered
 };
@@ -123,47 +126,81 @@ struct judged_signature {
     std::string_view signer{};
 };
 
-/// Memory    at most most_nonces nonces of the last two windows, 80 bytes each. Filling it takes
-///           the secret: 256 siblings that ask eight times a second fill half of it.
+/// Clocks    times in signatures are wall time, which may be set; the start is so long ago as steady time
+///           says, so that no start lies ahead of a clock that was set back. A nonce is remembered
+///           until wall time is past its signature. A clock set back brings into time again what is
+///           forgotten: that is refused for two windows of steady time since it was forgotten, and what was
+///           created before the start for two since then. So nothing is taken twice where a clock is set
+///           back by two windows at most, and nothing of before the start where it is by one. Where
+///           it is set back by more, what it took is taken once more when it is in time again.
+/// Memory    at most most_nonces nonces of the last two windows, and of those that lie ahead of a clock that
+///           was set back, 80 bytes each. Filling it takes the secret: 256 siblings that ask eight times
+///           a second fill half of it.
 /// Threads   any number; a short lock for what is signed well.
 class signature_checker {
 public:
     static constexpr std::size_t most_nonces = 1 << 18;
 
-    /// `since`: nonces of what was signed before are not known; it is refused.
+    /// One moment by both clocks.
+    struct moment {
+        wall_time wall;
+        steady_time steady;
+    };
+
+    /// `start`: nonces of what was signed before are not known; it is refused. None: nothing was.
     /// @pre secret.has_file()
     explicit signature_checker(fleet_secret secret,
-                               wall_time since = {},
+                               std::optional<moment> start = {},
                                std::chrono::seconds window = std::chrono::seconds{60},
                                std::size_t most = most_nonces);
 
     /// Judges and, when good, remembers the nonce. The comparison takes the same time wherever two
-    /// signatures differ.
+    /// signatures differ. `now`, `steady`: the same moment; O(log nonces).
     [[nodiscard]] judged_signature check(const http::signed_request& request,
                                          const receiver& here,
-                                         wall_time now);
+                                         wall_time now,
+                                         steady_time steady = steady_now());
 
 private:
     struct hash_of_nonce {
         std::size_t operator()(const nonce& one) const noexcept;
     };
     struct remembered {
-        std::int64_t until;  // seconds since 1970, that one too
+        std::int64_t created;  // seconds since 1970; until a window later, that second too
         nonce one;
+    };
+    struct created_later {
+        [[nodiscard]] bool operator()(const remembered& a, const remembered& b) const noexcept {
+            return a.created > b.created;
+        }
     };
     struct claim;
 
     [[nodiscard]] signature_verdict read(const http::signed_request& request, claim& out) const;
     [[nodiscard]] signature_verdict read_old(const http::signed_request& request, claim& out) const;
-    [[nodiscard]] signature_verdict judge(const claim& said, const receiver& here, wall_time now);
+    [[nodiscard]] signature_verdict judge(const claim& said,
+                                          const receiver& here,
+                                          wall_time now,
+                                          steady_time steady);
+    void forget_what_is_past(std::int64_t second, steady_time steady);
+    [[nodiscard]] bool may_have_been_taken(const claim& said,
+                                           std::int64_t second,
+                                           steady_time steady) const;
 
     fleet_secret secret_;
     const std::string key_id_;
-    std::int64_t since_, window_;  // in seconds
+    const std::optional<moment> start_;
+    std::int64_t window_;  // in seconds
     std::size_t most_;
     std::mutex guard_;
     std::unordered_set<nonce, hash_of_nonce> seen_;
-    std::deque<remembered> order_;  // oldest first; one goes when it and all before it are past
+    // The one that is created first on top: in a clock that is set back those of now go before those
+    // that were there.
+    std::priority_queue<remembered, std::vector<remembered>, created_later> order_;
+    // Nonces of what was created by then are forgotten, or never were known. While the clock goes forward
+    // nothing so old is in time; where it is set back that is refused until forgotten_until_.
+    std::int64_t forgotten_ = 0;
+    steady_time forgotten_until_ = steady_time::min();
 };
 
 }  // namespace reprise::proxy::peer

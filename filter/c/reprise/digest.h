@@ -123,8 +123,8 @@ void reprise_source_came(reprise_source *source, reprise_key key, uint64_t bytes
 int reprise_source_left(reprise_source *source, reprise_key key);
 
 /* What a stamped source's store keeps, once that is known better (bytes written between two rounds of the ring). From
- * the current generation on; it is saved, and goes before the option from then on. REPRISE_BAD_ARGUMENT where it is 0, or the
- * source counts. */
+ * the current generation on, which is over with the next object where it has more than one of the new room; it is saved, and goes
+ * before the option from then on. REPRISE_BAD_ARGUMENT where it is 0, or the source counts. */
 int reprise_source_set_room(reprise_source *source, uint64_t room);
 /* All is gone: the store was emptied. */
 void reprise_source_clear(reprise_source *source);
@@ -227,7 +227,8 @@ void reprise_siblings_rest(reprise_siblings_reader *reader);
 typedef struct reprise_fleet reprise_fleet;
 
 /* The keys made of the fleet's secret, a file of 32 to 4,096 random bytes (a line end at its end does not count), the same as
- * digest.secret_file of Reprise's own caches. `now`: what was signed before is refused. A null path: the keys that
+ * digest.secret_file of Reprise's own caches. `now`: what was signed before is refused, and where the clock is set
+ * back by up to two minutes what was taken before is, too. A null path: the keys that
  * everybody knows, for fleets without a secret, and nothing is signed. REPRISE_FILE where the file can't be read, REPRISE_REFUSED where
  * it is too short or too long, REPRISE_NO_MEMORY: *fleet is null then. Blocks for the disk. */
 int reprise_fleet_open(const char *secret_file, int64_t now, reprise_fleet **fleet, reprise_error *error);

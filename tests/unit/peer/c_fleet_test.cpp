@@ -132,7 +132,8 @@ TEST_SUITE("peer/c_fleet") {
 
     TEST_CASE("the proxy takes what the library signed") {
         const auto secret = fleet_secret::from_content(content).value();
-        signature_checker checker{secret, at(start)};
+        const signature_checker::moment begun{at(start), steady_time{}};
+        signature_checker checker{secret, begun};
         const auto lines = lines_in(signed_by_c(fleet_of(content).get(), start + 1));
         std::vector<http::field> fields;
         for (const auto& one : lines) {
@@ -140,12 +141,16 @@ TEST_SUITE("peer/c_fleet") {
         }
         const http::signed_request request{
             .method = "GET", .target = target, .host = host, .secure = false, .fields = fields};
-        const auto first = checker.check(
-            request, {.endpoint = endpoint, .name = {}}, at(start + 2));
+        const auto check = [&] {
+            return checker.check(request,
+                                 {.endpoint = endpoint, .name = {}},
+                                 at(start + 2),
+                                 steady_time{std::chrono::seconds{2}});
+        };
+        const auto first = check();
         CHECK(first.what == signature_verdict::good);
         CHECK(first.signer == "cache-a");
-        CHECK(checker.check(request, {.endpoint = endpoint, .name = {}}, at(start + 2)).what ==
-              signature_verdict::replayed);
+        CHECK(check().what == signature_verdict::replayed);
     }
 
     TEST_CASE("the library takes what the proxy signed, once, in time, and for itself") {
@@ -164,6 +169,20 @@ TEST_SUITE("peer/c_fleet") {
         const auto by_name = lines_in(signed_by_proxy(secret, start + 1, 3));
         CHECK(judged_by_c(fleet.get(), by_name, start + 2, "10.0.0.1:80", "cache-b.EXAMPLE") ==
               "good");
+    }
+
+    TEST_CASE(
+        "the library takes nothing twice where its clock is set back, and keeps nobody else out") {
+        const auto secret = fleet_secret::from_content(content).value();
+        const auto fleet = fleet_of(content);
+        const auto first = lines_in(signed_by_proxy(secret, start + 1, 1));
+        CHECK(judged_by_c(fleet.get(), first, start + 2) == "good");
+        const auto later = lines_in(signed_by_proxy(secret, start + 70, 2));
+        CHECK(judged_by_c(fleet.get(), later, start + 70) ==
+              "good");  // by now the first is forgotten
+        CHECK(judged_by_c(fleet.get(), first, start + 40) == "out_of_time");
+        const auto another = lines_in(signed_by_proxy(secret, start + 40, 3));
+        CHECK(judged_by_c(fleet.get(), another, start + 40) == "good");
     }
 
     TEST_CASE("whatever is changed of what is signed makes it no signature") {

@@ -510,6 +510,44 @@ TEST_SUITE("peer/digest_fetch") {
         CHECK(plain.requests == 0);
     }
 
+    TEST_CASE(
+        "a sibling whose name moves is asked where it leads, though who was there still answers") {
+        bench b;
+        auto by = b.context();
+        by.news = 200ms;
+        publication digests;
+        digests.publish(digest_under(b.secret, 0, 500, 1), wall_now());
+        signature_checker checker{b.secret};
+        digest_fetcher fetcher{by};
+        sibling_server sibling{b, [&](const auto& head) {
+                                   if (head.target.find("since=") != head.target.npos) {
+                                       return std::string{sibling_server::says_nothing};
+                                   }
+                                   auto answer = as_reprise(head, digests, &checker);
+                                   answer.insert(answer.find("\r\n") + 2, "Reprise-News: 30\r\n");
+                                   return answer;
+                               }};
+        followed one;
+        one.name = "b";
+        one.host = "127.0.0.1";
+        one.port = sibling.port;
+        fetcher.follow({one});
+        b.run_until([&] { return sibling.requests == 2; });  // the second is open
+        one.where.ends = {net::endpoint_text(asio::ip::make_address("127.0.0.1"), one.port)};
+        fetcher.follow({one});
+        b.run_for(30ms);
+        CHECK(sibling.requests == 2);  // it is there already
+        CHECK(sibling.sockets.size() == 1);
+        one.where.ends = {"192.0.2.1:1"};
+        fetcher.follow({one});
+        b.run_until([&] { return sibling.requests == 3; });
+        CHECK(sibling.requests == 3);  // asked anew, and by what the name leads to
+        CHECK(sibling.sockets.size() == 2);
+        CHECK(fetcher.figures().front().digest.failed == 0);
+        CHECK(b.names_b(1));
+        fetcher.stop();
+    }
+
     TEST_CASE("a sibling of another secret is not asked") {
         bench b;
         const auto other = *fleet_secret::from_content(std::string(40, 'g'));

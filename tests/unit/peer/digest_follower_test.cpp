@@ -412,6 +412,30 @@ TEST_SUITE("peer/digest_follower") {
         CHECK(f.take_news().what == digest_follower::news::kind::replaced);
     }
 
+    TEST_CASE("one that was restored from a snapshot is followed once what it told is too old") {
+        auto f = holding();
+        f.answered(good(whole(900, 4)), "a", start + 10s);
+        CHECK(f.figures().trouble == follow_trouble::went_back);
+        CHECK(f.held() != nullptr);
+        f.look(start + 101s);
+        REQUIRE(f.held() == nullptr);
+        (void)f.take_news();
+        f.answered(good(delta(800, 3, 900, 4)), "a", start + 110s);
+        CHECK(f.figures().trouble == follow_trouble::went_back);
+        CHECK(f.held() == nullptr);
+        f.answered(good(whole(900, 4)), "a", start + 120s);
+        CHECK(f.figures().state == follow_state::current);
+        REQUIRE(f.held() != nullptr);
+        CHECK(f.held()->checksum() == digest_of_keys(size, 0, 900).checksum());
+        CHECK(f.take_news().what == digest_follower::news::kind::replaced);
+        // From there it goes on, and back no further.
+        f.answered(good(whole(800, 3)), "a", start + 130s);
+        CHECK(f.figures().trouble == follow_trouble::went_back);
+        f.answered(good(delta(900, 4, 910, 5)), "a", start + 140s);
+        CHECK(f.figures().state == follow_state::current);
+        CHECK(f.figures().deltas == 1);
+    }
+
     TEST_CASE("an instance that finds itself leaves itself out") {
         digest_follower f{plan(), 1, start};
         f.answered(good(whole(1000, 5)), "b", start);

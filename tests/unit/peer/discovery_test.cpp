@@ -75,6 +75,16 @@ TEST_SUITE("peer/discovery") {
         CHECK(all[1].https);
         CHECK(all[1].squid);
         CHECK_FALSE(all[1].seen);
+        CHECK(all[0].where.may_be("10.0.0.1:3128"));  // it is not known
+
+        const std::vector<std::vector<asio::ip::address>> entries{
+            {asio::ip::make_address("10.0.0.1")}};
+        const auto there = configured_siblings(
+            std::vector{by_url("a", "http://a.example:3128")}, true, entries);
+        REQUIRE(there.size() == 1);
+        CHECK(there[0].where.may_be("10.0.0.1:3128"));
+        CHECK_FALSE(there[0].where.may_be("10.0.0.2:3128"));
+        CHECK(there[0] == all[0]);
     }
 
     TEST_CASE("each address is a sibling of its own, named by it") {
@@ -106,6 +116,36 @@ TEST_SUITE("peer/discovery") {
         CHECK(b.heard[2].size() == 2);
         b.discovery.follow({}, false);
         CHECK(b.heard.back().empty());
+    }
+
+    TEST_CASE("an entry that says something else of the same name keeps what is known of it") {
+        bench b;
+        b.server.set_v4("a.example", "10.0.0.8");
+        b.server.set_v4("fleet.example", "10.0.0.7");
+        auto one = by_url("a", "http://a.example:3128");
+        auto fleet = by_dns("fleet.example");
+        b.discovery.follow({one, fleet}, false);
+        b.run_until([&] { return b.at.size() == 2; });
+        REQUIRE(b.at.size() == 2);
+        const auto at = b.at;
+        const auto siblings = b.heard.back();
+        const auto times = b.heard.size();
+        for (auto* entry : {&one, &fleet}) {
+            entry->max_age = std::chrono::seconds{5};
+            entry->timeout = std::chrono::milliseconds{50};
+            entry->proxy_only = true;
+        }
+        b.discovery.follow({one, fleet}, false);
+        CHECK(b.heard.size() == times);  // nobody went, or came
+        CHECK(b.heard.back() == siblings);
+        one.url = "http://a.example:3129";
+        b.discovery.follow({one, fleet}, false);
+        CHECK(b.heard.back() == list{"a a.example:3129", "fleet.example/10.0.0.7 10.0.0.7:4000"});
+        CHECK(b.at == at);
+        // What is looked up for it is what counts, not what it is called.
+        one.url = "http://b.example:3129";
+        b.discovery.follow({one, fleet}, false);
+        CHECK(b.at == std::vector<peer_address>{at[1]});
     }
 
     TEST_CASE("a name that can't be resolved has nobody yet") {

@@ -18,6 +18,12 @@ config::peer_options sibling(const std::string& name, const std::string& url, bo
     return made;
 }
 
+config::peer_options parent(const std::string& name, const std::string& url) {
+    auto made = sibling(name, url);
+    made.kind = config::peer_kind::parent;
+    return made;
+}
+
 }  // namespace
 
 TEST_SUITE("peer/peer_book") {
@@ -98,6 +104,42 @@ TEST_SUITE("peer/peer_book") {
         CHECK_FALSE(book->is_listener(at("10.0.0.1"), 443, {}));
         CHECK_FALSE(book->is_listener(at("10.0.0.1"), 444, own_ports));
         CHECK_FALSE(book->is_listener(at("10.0.0.3"), 443, own_ports));
+    }
+
+    TEST_CASE("what is known of a parent goes on where it is the same, and of no other address") {
+        sibling_table table;
+        const auto of = [&](const std::vector<config::peer_options>& peers,
+                            const parent_credentials& known,
+                            const peer_book* before) {
+            return make_book(peers, known, "us", {}, {}, {}, {}, table, before);
+        };
+        const auto a = parent("a", "http://10.0.0.1:3128"), b = parent("b", "http://10.0.0.2:3128");
+        const steady_time now{std::chrono::hours{1}};
+        const auto first = of({a, b}, {}, nullptr);
+        first->choice->failed(0, now, now, failure_code::parent_refused);
+        first->choice->failed(1, now, now);
+        CHECK(of({a, b}, {}, first.get())->choice == first->choice);
+
+        const auto moved = parent("b", "http://10.0.0.3:3128");
+        const auto next = of({a, moved}, {}, first.get());
+        CHECK(next->choice->is_down(0, now));
+        CHECK(next->choice->has_failed(0));
+        CHECK(next->choice->trouble(0) == failure_code::parent_refused);
+        CHECK_FALSE(next->choice->is_down(1, now));
+        CHECK_FALSE(next->choice->has_failed(1));
+        // What is under way to where it was fails there.
+        const auto later = now + std::chrono::minutes{2};
+        first->choice->failed(1, later, later);
+        CHECK_FALSE(next->choice->has_failed(1));
+
+        const auto by_login = of({a, b}, {{"a", "Basic YTpi"}}, first.get());
+        CHECK_FALSE(by_login->choice->is_down(0, now));
+        CHECK(by_login->choice->is_down(1, now));
+        const auto more = of({b, parent("c", "http://10.0.0.4:3128"), a}, {}, first.get());
+        CHECK(more->choice->is_down(0, now));
+        CHECK_FALSE(more->choice->is_down(1, now));
+        CHECK(more->choice->is_down(2, now));
+        CHECK_FALSE(of({}, {}, first.get())->choice);
     }
 
     TEST_CASE("homes go on from book to book as long as the same nodes live") {

@@ -17,6 +17,7 @@ using namespace std::chrono_literals;
 using verdict = signature_verdict;
 
 constexpr wall_time now{1'763'668'089'500ms};
+constexpr steady_time begun{1h};  // and then, by the other clock
 constexpr std::string_view place = "192.0.2.2:3128";
 constexpr receiver here{place, "reprise-b"};
 constexpr parties who{"cache-a", place};
@@ -75,12 +76,13 @@ message signed_one(unsigned number = 1, wall_time when = now) {
 judged_signature judge(signature_checker& checker,
                        const message& of,
                        wall_time when = now,
-                       const receiver& at = here) {
+                       const receiver& at = here,
+                       steady_time steady = begun) {
     std::vector<http::field> fields;
     REQUIRE(http::parse_field_lines(of.lines, fields, 100) == nullptr);
     auto request = of.bare();
     request.fields = fields;
-    return checker.check(request, at, when);
+    return checker.check(request, at, when, steady);
 }
 
 verdict check(signature_checker& checker,
@@ -88,6 +90,15 @@ verdict check(signature_checker& checker,
               wall_time when = now,
               const receiver& at = here) {
     return judge(checker, of, when, at).what;
+}
+
+/// Signed so long after the moment that the clock then calls `at_start`, and heard at once.
+verdict check_after(signature_checker& checker,
+                    std::chrono::seconds after,
+                    unsigned number,
+                    wall_time at_start) {
+    const auto then = at_start + after;
+    return judge(checker, signed_one(number, then), then, here, begun + after).what;
 }
 
 verdict check_alone(const message& of, const receiver& at = here) {
@@ -355,9 +366,65 @@ TEST_SUITE("peer/signature") {
     }
 
     TEST_CASE("what was signed before the start is out of time: its nonce may have been used") {
-        signature_checker checker{secret(), now};
+        signature_checker checker{secret(), signature_checker::moment{now, begun}};
         CHECK(check(checker, signed_one(1, now - 2s)) == verdict::out_of_time);
         CHECK(check(checker, signed_one(1, now)) == verdict::good);
+    }
+
+    TEST_CASE(
+        "a clock that is set back behind the start keeps siblings out for two minutes at most") {
+        signature_checker checker{secret(), signature_checker::moment{now, begun}};
+        const auto right = now - 1h;
+        CHECK(check_after(checker, 1s, 1, right) == verdict::out_of_time);
+        CHECK(check_after(checker, 119s, 2, right) == verdict::out_of_time);
+        CHECK(check_after(checker, 121s, 3, right) == verdict::good);
+        CHECK(check_after(checker, 1h, 4, right) == verdict::good);
+        // Set back by no more than siblings' clocks may differ it gets there sooner.
+        signature_checker other{secret(), signature_checker::moment{now, begun}};
+        CHECK(check_after(other, 29s, 1, now - 30s) == verdict::out_of_time);
+        CHECK(check_after(other, 31s, 2, now - 30s) == verdict::good);
+    }
+
+    TEST_CASE("a clock that is set forward brings nothing of before the start into time") {
+        signature_checker checker{secret(), signature_checker::moment{now, begun}};
+        const auto right = now + 1h;
+        CHECK(judge(checker, signed_one(1, right - 2s), right + 5s, here, begun + 5s).what ==
+              verdict::out_of_time);
+        CHECK(judge(checker, signed_one(2, right + 1s), right + 5s, here, begun + 5s).what ==
+              verdict::good);
+    }
+
+    TEST_CASE("what is forgotten is not taken again where the clock is set back by two minutes") {
+        signature_checker checker{secret()};
+        const auto one = signed_one(1);
+        CHECK(check(checker, one) == verdict::good);
+        CHECK(check_after(checker, 62s, 2, now) == verdict::good);  // nobody remembers the first
+        for (auto after = 62s; after < 200s; ++after) {
+            CAPTURE(after.count());
+            CHECK(judge(checker, one, now + after - 120s, here, begun + after).what ==
+                  verdict::out_of_time);
+        }
+        // Who signs by a clock that was set back by one is not kept out at all.
+        signature_checker other{secret()};
+        CHECK(check(other, one) == verdict::good);
+        CHECK(check_after(other, 62s, 2, now) == verdict::good);
+        CHECK(check_after(other, 62s, 3, now - 60s) == verdict::good);
+    }
+
+    TEST_CASE(
+        "what lies ahead of a clock that was set back is known then, and in nobody's way now") {
+        signature_checker checker{secret(), {}, 60s, 100};
+        for (unsigned i = 0; i < 50; ++i) {
+            REQUIRE(check(checker, signed_one(i)) == verdict::good);
+        }
+        for (unsigned turn = 0; turn < 10; ++turn) {
+            CAPTURE(turn);
+            for (unsigned i = 0; i < 50; ++i) {
+                REQUIRE(check_after(checker, turn * 62s, 50 + 50 * turn + i, now - 1h) ==
+                        verdict::good);
+            }
+        }
+        CHECK(judge(checker, signed_one(7), now, here, begun + 1h).what == verdict::replayed);
     }
 
     TEST_CASE("another secret is another one's, or wrong where it claims to be this one's") {
