@@ -119,16 +119,28 @@ const admission_filter::generation& admission_filter::young_now() const noexcept
     return generations_[phase::unpack(state_->phase.load(std::memory_order_acquire)).epoch & 1];
 }
 
-digest admission_filter::recent_digest(digest_stamp stamp) const {
+bool admission_filter::add_recent(recent& to) const {
     const auto epoch = phase::unpack(state_->phase.load(std::memory_order_acquire)).epoch;
-    const auto& young = generations_[epoch & 1];
-    const auto& old = generations_[(epoch & 1) ^ 1];
-    stamp.keys = young.counts->keys.load(std::memory_order_relaxed);
-    if (stamp.keys >= settings_.objects / 4) {
-        return digest::of(young.layers.front(), stamp);
+    const auto add = [&to](const generation& one) {
+        const auto keys = one.counts->keys.load(std::memory_order_relaxed);
+        to.layers.push_back(&one.layers.front());
+        to.keys += keys;
+        return keys;
+    };
+    if (add(generations_[epoch & 1]) >= settings_.objects / 4) {
+        return true;
     }
-    stamp.keys += old.counts->keys.load(std::memory_order_relaxed);
-    return digest::of(young.layers.front(), old.layers.front(), stamp);
+    add(generations_[(epoch & 1) ^ 1]);
+    return false;
+}
+
+digest admission_filter::recent_digest(digest_stamp stamp, const admission_filter* former) const {
+    recent found;
+    if (!add_recent(found) && former != nullptr) {
+        former->add_recent(found);
+    }
+    stamp.keys = found.keys;
+    return digest::of(found.layers, stamp);
 }
 
 std::uint32_t admission_filter::generations() const noexcept {
@@ -264,6 +276,9 @@ admission_figures admission_filter::figures(std::chrono::sys_seconds now) const 
     admission_figures made;
     made.young = describe(generations_[epoch & 1]);
     made.old = describe(generations_[(epoch & 1) ^ 1]);
+    // Beyond its objects it goes on taking keys while the old one is cleared.
+    made.young_used = std::min(
+        1.0, static_cast<double>(made.young.keys) / static_cast<double>(settings_.objects));
     made.false_positive_rate = 1 - (1 - made.young.false_positive_rate) *
                                        (1 - made.old.false_positive_rate);
     made.first_sights = state_->first_sights.load(std::memory_order_relaxed);

@@ -59,6 +59,9 @@ struct admission_figures {
     };
     generation young;
     generation old;
+    /// Of `objects`, what the young one has taken, at most 1: there the two change roles, or sooner
+    /// by its age.
+    double young_used = 0;
     double false_positive_rate = 0;  ///< of both together, now
     std::uint64_t first_sights = 0;  ///< notes answered 0, since construction
     std::uint64_t repeats = 0;       ///< notes answered more than 0, since construction
@@ -140,8 +143,12 @@ public:
     /// quarter of `objects`, the old one's with them, so that a change of generations is not the
     /// end of all that was known (both together err up to three times as often as one). It is what
     /// siblings are sent, under `stamp`; its number of keys is put in. O(blocks).
-    /// @throws std::bad_alloc
-    [[nodiscard]] digest recent_digest(digest_stamp stamp) const;
+    /// `former`: a filter whose place this one took. For as long as an old generation would be, what
+    /// that one would say is in it too (and it errs up to ten times as often, where that one's
+    /// generations had just changed).
+    /// @pre former is null or has as many blocks @throws std::bad_alloc
+    [[nodiscard]] digest recent_digest(digest_stamp stamp,
+                                       const admission_filter* former = nullptr) const;
 
     [[nodiscard]] const admission_settings& settings() const noexcept { return settings_; }
     [[nodiscard]] std::uint64_t blocks() const noexcept { return blocks_; }
@@ -184,7 +191,15 @@ private:
         generation& old;
     };
 
+    // What lies in a digest, and of how many keys.
+    struct recent {
+        std::vector<const blocked_bloom*> layers;
+        std::uint64_t keys = 0;
+    };
+
     void lay_out(std::byte* memory);
+    /// True when the young generation alone says enough.
+    bool add_recent(recent& to) const;
 
     [[nodiscard]] roles roles_in(std::uint32_t epoch) noexcept;
     [[nodiscard]] const generation& young_now() const noexcept;

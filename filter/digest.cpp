@@ -12,6 +12,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cassert>
 #include <cmath>
@@ -123,15 +124,24 @@ digest digest::of(const blocked_bloom& filter, digest_stamp stamp) {
 }
 
 digest digest::of(const blocked_bloom& a, const blocked_bloom& b, digest_stamp stamp) {
-    assert(a.blocks() == b.blocks());
-    auto words = words_of(a);
-    auto word = words.begin();
-    for (std::uint64_t block = 0; block < b.blocks(); ++block) {
-        for (const auto of_b : b.read_block(block)) {
-            *word++ |= of_b;
+    const std::array both{&a, &b};
+    return of(both, stamp);
+}
+
+digest digest::of(std::span<const blocked_bloom* const> filters, digest_stamp stamp) {
+    assert(!filters.empty());
+    const auto& first = *filters.front();
+    auto words = words_of(first);
+    for (const auto* const other : filters.subspan(1)) {
+        assert(other->blocks() == first.blocks());
+        auto word = words.begin();
+        for (std::uint64_t block = 0; block < other->blocks(); ++block) {
+            for (const auto read : other->read_block(block)) {
+                *word++ |= read;
+            }
         }
     }
-    return digest{shape_of(a), std::move(words), stamp};
+    return digest{shape_of(first), std::move(words), stamp};
 }
 
 digest digest::of(const standard_bloom& filter, digest_stamp stamp) {

@@ -101,6 +101,9 @@ public:
     [[nodiscard]] static digest of(const blocked_bloom& a,
                                    const blocked_bloom& b,
                                    digest_stamp stamp);
+    /// What any of them has. @pre at least one, and as many blocks in each
+    [[nodiscard]] static digest of(std::span<const blocked_bloom* const> filters,
+                                   digest_stamp stamp);
 
     digest(digest&&) noexcept = default;
     digest& operator=(digest&&) noexcept = default;

@@ -186,6 +186,9 @@ bool source::set_room(std::uint64_t room) noexcept {
         return false;
     }
     told_.room = told_.room_found = room;
+    // What was written is counted in the new room's generations, of which it may be many: all of it lies in the current one, which
+    // is then over with the next object, but no more than that one.
+    told_.written = std::min(told_.written, each_generation() - 1);
     return true;
 }
 

@@ -52,7 +52,8 @@ public:
     void came(key_hash key, std::uint64_t bytes) noexcept;
     /// False when it surely never came, or this is no counting source.
     [[nodiscard]] bool left(key_hash key) noexcept;
-    /// False when this is no ring. @pre room > 0
+    /// False when this is no ring. A smaller room ends the current generation with what comes next, and none before it sooner
+    /// than the new room does. @pre room > 0
     [[nodiscard]] bool set_room(std::uint64_t room) noexcept;
     void clear() noexcept;
 

@@ -476,8 +476,9 @@ constexpr metric own_rows[] = {
              }),
     plain("reprise_filter_fill_ratio",
           "admission.filter.fill",
-          "How much of its room the young generation has used; at 1 the generations turn over.",
-          [](in from) { return from.admission.young.fill; }),
+          "How much of its room for objects the young generation has used; at 1 the generations "
+          "turn over, or sooner by their age.",
+          [](in from) { return from.admission.young_used; }),
     plain("reprise_filter_false_positive_ratio",
           "admission.filter.false_positive_rate",
           "Estimated chance, now, that an object never seen is taken for one seen before.",
@@ -493,7 +494,7 @@ constexpr metric own_rows[] = {
     by_label("reprise_filter_generation_age_seconds",
              "admission.filter.generation_age_seconds",
              "generation",
-             "Since each generation's first object.",
+             "Since each generation was begun.",
              [](in from, out sink) {
                  sink.real(age_of(from, from.admission.young), "young");
                  sink.real(age_of(from, from.admission.old), "old");

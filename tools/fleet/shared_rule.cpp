@@ -79,7 +79,7 @@ void shared_rule::evicted(const filter::key_hash&, std::chrono::seconds unused) 
 }
 
 std::unique_ptr<filter::digest> shared_rule::young(const filter::digest_stamp& stamp) const {
-    return std::make_unique<filter::digest>(sights_->current()->recent_digest(stamp));
+    return std::make_unique<filter::digest>(sights_->recent_digest(stamp));
 }
 
 }  // namespace reprise::fleet

@@ -21,7 +21,7 @@ using std::chrono::seconds;
 /// All that VCLs have open. Never destroyed: a child that ends still serves while its libraries are told so.
 struct registry {
     std::mutex mutex;
-    std::vector<std::weak_ptr<gate>> gates;  ///< the newest last
+    std::vector<std::weak_ptr<gate>> gates;  ///< of each name, what served last is last
 
     /// @pre the mutex is held
     std::vector<std::shared_ptr<gate>> open() {
@@ -33,6 +33,14 @@ struct registry {
             }
         }
         return out;
+    }
+
+    /// It serves now. @pre the mutex is held; it is among the gates
+    void make_last(const std::shared_ptr<gate>& one) noexcept {
+        const auto at = std::find_if(gates.begin(), gates.end(), [&one](const auto& each) {
+            return !each.owner_before(one) && !one.owner_before(each);  // locks none: nor ends one
+        });
+        std::rotate(at, at + 1, gates.end());
     }
 };
 
@@ -135,7 +143,8 @@ gate::~gate() {
     reprise_admission_close(filter_);
 }
 
-/// The newest that is left of this name has the state and the ledger again.
+/// What served last of those that are left of this name has the state and the ledger again. Where one was opened since nobody could
+/// have this any more, that one serves, and writes its state once more: this one's end may have written over it.
 void gate::give_back() {
     if (is_retired_) {
         return;
@@ -255,6 +264,7 @@ std::shared_ptr<gate> open_gate(const gate_options& given) {
             if (serves) {  // none, where the one before could not be given back
                 serves->retire();
             }
+            all().make_last(same);
             same->serve_again();
         }
         same->save_every(given.save);

@@ -4,7 +4,8 @@
 // A gate lives as long as a VCL has it, and has a thread of its own, which copies its figures to varnishstat each second and
 // saves its state now and then, so that no request does. What the last VCL gives up is saved and ended; a child that ends
 // in good order saves all of them once more. The ledger is the name's: a gate of other options takes it over, and the state;
-// the one before it, which VCLs may still have, has both again when that ends.
+// the one that served before it, which VCLs may still have, has both again when that ends. So of a name one gate serves, the
+// last to be opened or asked for anew.
 
 #include <atomic>
 #include <chrono>

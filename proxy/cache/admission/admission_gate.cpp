@@ -309,7 +309,7 @@ std::vector<std::byte> admission_gate::encoded() const {
 }
 
 filter::admission_figures admission_gate::figures(wall_time now) const {
-    auto made = sights_.current()->figures(seconds_of(now));
+    auto made = sights_.figures(seconds_of(now));
     made.swaps = sights_.turns();
     made.memory = sights_.memory() + (requests_ ? requests_->memory() : 0);
     return made;

@@ -136,7 +136,8 @@ public:
     /// What save() writes. Some bytes a key that is remembered.
     [[nodiscard]] std::vector<std::byte> encoded() const;
 
-    /// The current filter's; `memory` is all that is taken.
+    /// As resizable_admission has them, of both filters during a change of size; `swaps` never falls,
+    /// and `memory` is all that is taken.
     [[nodiscard]] filter::admission_figures figures(wall_time now) const;
     [[nodiscard]] filter::admission_settings settings() const {
         return sights_.current()->settings();

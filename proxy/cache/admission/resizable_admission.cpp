@@ -7,6 +7,19 @@
 
 namespace reprise::proxy::cache {
 
+namespace {
+
+/// Both generations as if they were one.
+filter::admission_figures::generation as_one(const filter::admission_figures& of) noexcept {
+    return {.since = of.old.keys > 0 ? of.old.since : of.young.since,
+            .keys = of.young.keys + of.old.keys,
+            .estimated_keys = of.young.estimated_keys + of.old.estimated_keys,
+            .fill = (of.young.fill + of.old.fill) / 2,
+            .false_positive_rate = of.false_positive_rate};
+}
+
+}  // namespace
+
 // Registering comes before the look at view_, and publishing before the look at the desks, all in
 // one order (seq_cst): a desk found at rest after publishing has only readers, from then on, that
 // see what was published.
@@ -25,7 +38,7 @@ public:
 
     /// The former filter while it counts.
     [[nodiscard]] const filter::admission_filter* former() const noexcept {
-        return seen_->former && seen_->current->generations() == 0 ? seen_->former.get() : nullptr;
+        return seen_->asks_former() ? seen_->former.get() : nullptr;
     }
 
 private:
@@ -111,7 +124,7 @@ void resizable_admission::publish(std::unique_ptr<const view> next) {
 
 void resizable_admission::tidy() noexcept {
     const std::lock_guard lock{guard_};
-    if (owned_->former && owned_->current->generations() != 0) {
+    if (owned_->former && !owned_->asks_former()) {
         try {
             publish(std::make_unique<const view>(
                 view{.current = owned_->current,
@@ -136,6 +149,28 @@ void resizable_admission::tidy() noexcept {
 std::shared_ptr<const filter::admission_filter> resizable_admission::current() const {
     const std::lock_guard lock{guard_};
     return owned_->current;
+}
+
+resizable_admission::asked resizable_admission::now_asked() const {
+    const std::lock_guard lock{guard_};
+    return {.current = owned_->current, .former = owned_->asks_former() ? owned_->former : nullptr};
+}
+
+filter::admission_figures resizable_admission::figures(std::chrono::sys_seconds now) const {
+    const auto in = now_asked();
+    auto made = in.current->figures(now);
+    if (in.former && made.swaps == 0) {  // its first generation may have ended since
+        made.old = as_one(in.former->figures(now));
+        made.false_positive_rate = 1 - (1 - made.young.false_positive_rate) *
+                                           (1 - made.old.false_positive_rate);
+    }
+    return made;
+}
+
+filter::digest resizable_admission::recent_digest(filter::digest_stamp stamp) const {
+    const auto in = now_asked();
+    const bool fits = in.former && in.former->blocks() == in.current->blocks();
+    return in.current->recent_digest(stamp, fits ? in.former.get() : nullptr);
 }
 
 std::uint64_t resizable_admission::memory() const {

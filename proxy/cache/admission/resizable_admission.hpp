@@ -18,6 +18,7 @@
 //        filters for two thirds of it.
 
 #include "filter/admission.hpp"
+#include "filter/digest.hpp"
 #include "filter/key_hash.hpp"
 
 #include <array>
@@ -62,6 +63,14 @@ public:
     void tidy() noexcept;
 
     [[nodiscard]] std::shared_ptr<const filter::admission_filter> current() const;
+    /// Of what is asked: the current filter's, and while the former counts, its generations in the
+    /// place of the current one's old generation, which has nothing yet. A key that two know counts
+    /// twice. Notes, refreshes, swaps, remembers_for and memory are the current one's alone.
+    [[nodiscard]] filter::admission_figures figures(std::chrono::sys_seconds now) const;
+    /// As admission_filter's, with what the former saw lately while it counts and has as many blocks:
+    /// siblings do not forget what was seen for a change of age. A filter of another size makes a
+    /// digest of another shape, which begins with what came since. @throws std::bad_alloc
+    [[nodiscard]] filter::digest recent_digest(filter::digest_stamp stamp) const;
     /// Bytes, with what is kept for readers that may still be there.
     [[nodiscard]] std::uint64_t memory() const;
 
@@ -71,6 +80,16 @@ private:
         std::shared_ptr<filter::admission_filter> current;
         std::shared_ptr<filter::admission_filter> former;  // null: no change is under way
         std::uint32_t generations_before = 0;
+
+        /// Whether the former filter counts.
+        [[nodiscard]] bool asks_former() const noexcept {
+            return former && current->generations() == 0;
+        }
+    };
+    // What outlives the look at it.
+    struct asked {
+        std::shared_ptr<const filter::admission_filter> current;
+        std::shared_ptr<const filter::admission_filter> former;  // null: it does not count
     };
     struct alignas(64) desk {
         std::atomic<std::uint32_t> readers{0};
@@ -82,6 +101,7 @@ private:
     class reading;
     static constexpr std::size_t desks = 16;
 
+    [[nodiscard]] asked now_asked() const;
     void publish(std::unique_ptr<const view> next);
     void note_generation(const view& now) noexcept;
 

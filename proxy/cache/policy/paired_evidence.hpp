@@ -51,8 +51,11 @@ public:
         }
     }
 
-    /// What this way does is not what it did from now on.
-    void begin_anew(std::size_t way) noexcept { since_[way] = requests_; }
+    /// What this way does is not what it did from now on. Of its evidence is what batches say that begin
+    /// later: the one under way has requests of before. Not between a request's hits and its end.
+    void begin_anew(std::size_t way) noexcept {
+        since_[way] = requests_ + (now_.requests != 0 ? 1 : 0);
+    }
 
     /// What `one` gains over `other`, by the longest of the levels where it is beyond chance, at least
     /// `least` of the other's misses, seen over `least_requests`, and a gain too over eight times as many
@@ -92,8 +95,8 @@ private:
 
     sums now_;
     std::array<level, levels> levels_{};
-    std::array<std::uint64_t, ways> since_{};
-    std::uint64_t requests_ = 0;  // of batches that are over
+    std::array<std::uint64_t, ways> since_{};  // batches begun before say nothing of it
+    std::uint64_t requests_ = 0;               // of batches that are over
 };
 
 }  // namespace reprise::proxy::cache

@@ -31,6 +31,8 @@ stats_inputs some_inputs() {
     inputs.since_start = {.requests = 40, .hits = 30};
     inputs.store.objects = 9;
     inputs.admission.remembers_for = std::chrono::seconds{64};
+    inputs.admission.young_used = 0.75;
+    inputs.admission.young.fill = 0.34;  // of its bits: no measure of its room
     auto& histogram = inputs.counts.complete[0];
     histogram.sum_microseconds = 3000;
     histogram.buckets[latency_buckets::index_of(1000)] = 2;
@@ -128,6 +130,7 @@ TEST_SUITE("admin/stats") {
         CHECK(stats["admission"]["by_policy"]["second-hit"]["admitted"] == 4);
         CHECK(stats["admission"]["by_rule"]["0 http://a.example/\"quoted\\*"]["refused"] == 1);
         CHECK(stats["admission"]["filter"]["remembers_for_seconds"] == 64);
+        CHECK(stats["admission"]["filter"]["fill"] == 0.75);
         CHECK(stats["latency"]["complete"]["hit"]["count"] == 3);
         CHECK(stats["latency"]["complete"]["hit"]["p50_seconds"].get<double>() ==
               doctest::Approx(0.001).epsilon(0.125));

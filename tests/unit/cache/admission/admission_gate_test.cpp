@@ -399,6 +399,49 @@ TEST_CASE("a filter that follows keeps its promises: what was seen is known, few
     CHECK(wrong <= 40);
 }
 
+TEST_CASE("how much of its room the young generation has used is counted in objects") {
+    const auto options = few_objects();
+    const auto objects = options.admission.remember.objects;
+    admission_gate gate{options, now};
+    CHECK(gate.figures(now).young_used == 0);
+    std::uint64_t key = 0;
+    for (; key < objects * 3 / 4; ++key) {
+        (void)gate.note(nth_key(1, key), second_hit, now);
+        (void)gate.note(nth_key(1, key), second_hit, now);
+    }
+    CHECK(gate.figures(now).young_used == doctest::Approx(0.75).epsilon(0.01));
+    // It comes to 1 before the generations turn over, and not beyond.
+    double most = 0;
+    while (gate.figures(now).swaps == 0) {
+        REQUIRE(key < 2 * objects);
+        (void)gate.note(nth_key(1, key++), second_hit, now);
+        const auto told = gate.figures(now);
+        most = told.swaps == 0 ? told.young_used : most;
+    }
+    CHECK(most == 1);
+    CHECK(gate.figures(now).young_used < 0.1);
+}
+
+TEST_CASE("during a change of size what is remembered is said of both filters") {
+    config::options options;
+    options.memory.size = 16u << 20;
+    admission_gate gate{options, now};
+    for (std::uint64_t n = 0; n < 2'000; ++n) {
+        (void)gate.note(nth_key(1, n), second_hit, now);
+    }
+    const auto first = gate.settings();
+    const auto later = now + std::chrono::minutes{2};
+    gate.housekeep(std::chrono::minutes{5}, later);
+    REQUIRE(gate.settings() != first);
+    for (std::uint64_t n = 0; n < 300; ++n) {
+        (void)gate.note(nth_key(2, n), second_hit, later);
+    }
+    const auto told = gate.figures(later);
+    CHECK(told.young.estimated_keys == doctest::Approx(300).epsilon(0.05));
+    CHECK(told.young.estimated_keys + told.old.estimated_keys ==
+          doctest::Approx(2'300).epsilon(0.05));
+}
+
 TEST_CASE("while nothing is evicted no first sight is forgotten, however fast they come" *
           reprise::test::of_one_thread()) {
     for (const std::uint64_t memory : {64u << 20, 512u << 20}) {

@@ -99,6 +99,77 @@ TEST_SUITE("cache/admission/resizable_admission") {
         CHECK(seen.current()->peek(nth_key(1, 1)) == 1);
     }
 
+    TEST_CASE("siblings are told what was seen before a change of age, as of a generation") {
+        constexpr std::uint64_t objects = 1'000;
+        resizable_admission seen{filter_for(objects)};
+        for (std::uint64_t n = 0; n < 1'100; ++n) {
+            (void)seen.note(nth_key(1, n), now);
+        }
+        REQUIRE(seen.current()->generations() == 1);
+        const auto before = seen.recent_digest({});
+        seen.change_to({.objects = objects, .age = std::chrono::hours{1}}, now);
+        for (std::uint64_t n = 0; n < 200; ++n) {
+            (void)seen.note(nth_key(2, n), now);
+        }
+        const auto after = seen.recent_digest({});
+        CHECK(after.shape() == before.shape());
+        CHECK(after.stamp().keys == before.stamp().keys + 200);
+        std::uint64_t told = 0;
+        for (std::uint64_t n = 0; n < 1'100; ++n) {
+            told += after.may_contain(nth_key(1, n)) ? 1 : 0;
+        }
+        for (std::uint64_t n = 0; n < 200; ++n) {
+            told += after.may_contain(nth_key(2, n)) ? 1 : 0;
+        }
+        CHECK(told == 1'300);
+        // As of a filter whose generations change: once the new one says enough, it speaks alone.
+        for (std::uint64_t n = 200; n < objects / 4; ++n) {
+            (void)seen.note(nth_key(2, n), now);
+        }
+        REQUIRE(seen.changing());
+        CHECK(seen.recent_digest({}).stamp().keys == objects / 4);
+    }
+
+    TEST_CASE("a filter of another size tells siblings what came since, in a digest of its own") {
+        resizable_admission seen{filter_for(1'000)};
+        (void)seen.note(nth_key(1, 1), now);
+        const auto before = seen.recent_digest({});
+        seen.change_to({.objects = 4'000}, now);
+        (void)seen.note(nth_key(1, 2), now);
+        const auto after = seen.recent_digest({});
+        CHECK(after.shape() != before.shape());
+        CHECK(after.may_contain(nth_key(1, 2)));
+        CHECK_FALSE(after.may_contain(nth_key(1, 1)));
+        CHECK(seen.peek(nth_key(1, 1)) == 1);
+    }
+
+    TEST_CASE("during a change the figures are of both filters") {
+        resizable_admission seen{filter_for(1'000)};
+        for (std::uint64_t n = 0; n < 1'500; ++n) {
+            (void)seen.note(nth_key(1, n), now);
+        }
+        const auto alone = seen.figures(now);
+        CHECK(alone.young.keys + alone.old.keys == doctest::Approx(1'500).epsilon(0.01));
+        seen.change_to({.objects = 2'000}, now);
+        for (std::uint64_t n = 0; n < 500; ++n) {
+            (void)seen.note(nth_key(2, n), now);
+        }
+        const auto both = seen.figures(now);
+        CHECK(both.young.keys == doctest::Approx(500).epsilon(0.01));
+        CHECK(both.young_used == doctest::Approx(0.25).epsilon(0.01));
+        CHECK(both.old.keys == alone.young.keys + alone.old.keys);
+        CHECK(both.old.estimated_keys == alone.young.estimated_keys + alone.old.estimated_keys);
+        CHECK(both.old.false_positive_rate == alone.false_positive_rate);
+        CHECK(both.false_positive_rate > alone.false_positive_rate);
+        // When the change is over the former is nobody's.
+        for (std::uint64_t n = 0; n < 2'500; ++n) {
+            (void)seen.note(nth_key(3, n), now);
+        }
+        REQUIRE(seen.current()->generations() == 1);
+        const auto after = seen.figures(now);
+        CHECK(after.young.keys + after.old.keys == doctest::Approx(3'000).epsilon(0.01));
+    }
+
     TEST_CASE("what is out of use is freed when nobody reads") {
         resizable_admission seen{filter_for(10'000)};
         const auto alone = seen.memory();

@@ -127,6 +127,30 @@ TEST_SUITE("cache/policy/paired_evidence") {
         CHECK_FALSE(evidence.gain_of(1, 0, least, few));
     }
 
+    TEST_CASE("a batch that was under way when a way began anew is not of it") {
+        constexpr auto batch = paired_evidence::batch;
+        constexpr std::uint64_t before = 100;
+        paired_evidence evidence;
+        const auto hits = [&evidence](std::uint64_t requests) {
+            for (std::uint64_t i = 0; i < requests; ++i) {
+                evidence.hit(1, 1);
+                evidence.end_request(1);
+            }
+        };
+        hits(before);
+        evidence.begin_anew(0);
+        hits(batch - before + (paired_evidence::fewest - 1) * batch);
+        CHECK_FALSE(evidence.gain_of(1, 0, least, 0));
+        hits(batch);
+        CHECK(evidence.gain_of(1, 0, least, 0));
+        // Between two batches nothing is lost.
+        evidence.begin_anew(0);
+        hits(paired_evidence::fewest * batch - 1);
+        CHECK_FALSE(evidence.gain_of(1, 0, least, 0));
+        hits(1);
+        CHECK(evidence.gain_of(1, 0, least, 0));
+    }
+
     TEST_CASE("a gain must be as large, and be seen over as many requests, as is asked for") {
         paired_evidence evidence;
         std::mt19937_64 random{11};

@@ -137,6 +137,38 @@ TEST_SUITE("filter/c/digest") {
               REPRISE_BAD_ARGUMENT);
     }
 
+    TEST_CASE("a ring whose room turns out smaller forgets nothing that the smaller one holds") {
+        const auto source = source_of(ring_options(1'300'000));
+        const auto siblings = siblings_of(siblings_options());
+        const auto reader = reader_of(siblings);
+        came(source, 0, 90, 1'000);  // nine tenths of a generation, and nine of the smaller room's
+        REQUIRE(reprise_source_set_room(source.get(), 130'000) == REPRISE_OK);
+        CHECK(figures_of(source).written < 10'000);
+        came(source, 1'000, 1'052, 1'000);
+        REQUIRE(reprise_source_publish(source.get(), nullptr) == REPRISE_OK);
+        follow(siblings, 0, source);
+        CHECK(count_named(reader, source, 0, 12, 90) == 78);
+        CHECK(count_named(reader, source, 0, 1'000, 1'052) == 52);
+        // They go once the store has written its room over, and a generation or two.
+        came(source, 2'000, 2'150, 1'000);
+        REQUIRE(reprise_source_publish(source.get(), nullptr) == REPRISE_OK);
+        follow(siblings, 0, source);
+        CHECK(count_named(reader, source, 0, 0, 90) < 10);
+    }
+
+    TEST_CASE("what comes first after a room turned out far smaller is named") {
+        const auto source = source_of(ring_options(1'300'000));
+        const auto siblings = siblings_of(siblings_options());
+        const auto reader = reader_of(siblings);
+        came(source, 0, 99, 1'000);  // as many of the smaller room's generations, and there are 14
+        REQUIRE(reprise_source_set_room(source.get(), 13'000) == REPRISE_OK);
+        came(source, 1'000, 1'001, 1'000);
+        REQUIRE(reprise_source_publish(source.get(), nullptr) == REPRISE_OK);
+        follow(siblings, 0, source);
+        CHECK(count_named(reader, source, 0, 1'000, 1'001) == 1);
+        CHECK(count_named(reader, source, 0, 87, 99) == 12);
+    }
+
     TEST_CASE("what a ring holds is known after a restart, and goes when it would have") {
         const tests::temp_dir folder;
         const auto path = folder.file("ring");

@@ -158,6 +158,9 @@ TEST_SUITE("filter/plugins/varnish/threads/shared") {
                                  .save = std::chrono::seconds{1},
                                  .name = "shared"};
         const auto kept = open_gate(first);
+        auto second = first;
+        second.words = "objects=11k";
+        const auto also_kept = open_gate(second);
         std::vector<std::thread> threads;
         for (unsigned which = 0; which < workers; ++which) {
             threads.emplace_back([&, which] {
@@ -178,8 +181,31 @@ TEST_SUITE("filter/plugins/varnish/threads/shared") {
         }
         CHECK(read(kept->counters().objects_admitted) == workers * 20 * 20);
         CHECK(ledgers_open == 1);
+        CHECK(kept->is_retired() != also_kept->is_retired());
         CHECK(open_gate(first) == kept);
         CHECK_FALSE(kept->is_retired());
+        CHECK(also_kept->is_retired());
+    }
+
+    TEST_CASE("after a rollback, what a third VCL gives up goes to the gate before it") {
+        const tests::temp_dir folder;
+        gate_options wanted{.words = "objects=10k",
+                            .state = folder.file("seen"),
+                            .save = std::chrono::seconds{1},
+                            .name = "rolled-back"};
+        const auto open = [&wanted](const char* words) {
+            wanted.words = words;
+            return open_gate(wanted);
+        };
+        const auto first = open("objects=10k");
+        const auto second = open("objects=11k");
+        CHECK(open("objects=10k") == first);
+        {
+            const auto third = open("objects=12k");
+            CHECK(first->is_retired());
+        }
+        CHECK_FALSE(first->is_retired());
+        CHECK(second->is_retired());
     }
 }
 
