@@ -263,12 +263,11 @@ signature_checker::signature_checker(fleet_secret secret,
                                      std::size_t most)
     : secret_{std::move(secret)},
       key_id_{to_hex(secret_.id())},
-      start_{start},
       window_{window.count()},
       most_{most} {
-    if (start_) {
-        forgotten_ = seconds_of_time(start_->wall) - 1;
-        forgotten_until_ = start_->steady + 2 * window;
+    if (start) {
+        forgotten_ = seconds_of_time(start->wall) - 1;
+        forgotten_until_ = start->steady + 2 * window;
     }
 }
 
@@ -356,7 +355,7 @@ signature_verdict signature_checker::judge(const claim& said,
     }
     const std::scoped_lock lock{guard_};
     forget_what_is_past(second, steady);
-    if (may_have_been_taken(said, second, steady)) {
+    if (may_have_been_taken(said, steady)) {
         return signature_verdict::out_of_time;
     }
     if (seen_.count(said.fresh) != 0) {
@@ -383,14 +382,8 @@ void signature_checker::forget_what_is_past(std::int64_t second, steady_time ste
 }
 
 // Before this start, or so long ago that it is forgotten.
-bool signature_checker::may_have_been_taken(const claim& said,
-                                            std::int64_t second,
-                                            steady_time steady) const {
-    if (steady < forgotten_until_ && said.created <= forgotten_) {
-        return true;
-    }
-    return start_ &&
-           said.created < second - std::chrono::ceil<seconds>(steady - start_->steady).count();
+bool signature_checker::may_have_been_taken(const claim& said, steady_time steady) const {
+    return steady < forgotten_until_ && said.created <= forgotten_;
 }
 
 }  // namespace reprise::proxy::peer

@@ -126,13 +126,14 @@ struct judged_signature {
     std::string_view signer{};
 };
 
-/// Clocks    times in signatures are wall time, which may be set; the start is so long ago as steady time
-///           says, so that no start lies ahead of a clock that was set back. A nonce is remembered
-///           until wall time is past its signature. A clock set back brings into time again what is
-///           forgotten: that is refused for two windows of steady time since it was forgotten, and what was
-///           created before the start for two since then. So nothing is taken twice where a clock is set
-///           back by two windows at most, and nothing of before the start where it is by one. Where
-///           it is set back by more, what it took is taken once more when it is in time again.
+/// Clocks    times in signatures are wall time, which may be set. A nonce is remembered until wall time is past
+///           its signature. A clock set back brings into time again what is forgotten: that is refused for
+///           two windows of steady time since it was forgotten, and what was created before the start for
+///           two since then; later no clock that went on brings either into time. So nothing is taken
+///           twice where a clock is set back by two windows at most, and nothing of before the start
+///           where it is by one. Where it is set back by more, what it took is taken once more when
+///           it is in time again; and so is, of before the start, what a clock finds that was
+///           behind then and is set right.
 /// Memory    at most most_nonces nonces of the last two windows, and of those that lie ahead of a clock that
 ///           was set back, 80 bytes each. Filling it takes the secret: 256 siblings that ask eight times
 ///           a second fill half of it.
@@ -183,13 +184,10 @@ private:
                                           wall_time now,
                                           steady_time steady);
     void forget_what_is_past(std::int64_t second, steady_time steady);
-    [[nodiscard]] bool may_have_been_taken(const claim& said,
-                                           std::int64_t second,
-                                           steady_time steady) const;
+    [[nodiscard]] bool may_have_been_taken(const claim& said, steady_time steady) const;
 
     fleet_secret secret_;
     const std::string key_id_;
-    const std::optional<moment> start_;
     std::int64_t window_;  // in seconds
     std::size_t most_;
     std::mutex guard_;
