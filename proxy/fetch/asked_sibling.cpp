@@ -107,7 +107,7 @@ awaitable<std::optional<asking_end>> asked_sibling::ask() {
             const auto until = begun_ + whom.timeout;
             auto leased = co_await w_.origins.acquire(to, fresh_only, until, question_->charged_to);
             const bool was_in_line = std::exchange(is_in_line_, false);
-            const bool had_no_time = was_in_line && steady_now() >= until;
+            const bool had_no_time = steady_now() >= until;
             if (was_in_line && !is_late_) {
                 // Its time begins now; what came before was our own doing.
                 begun_ = steady_now();
@@ -120,7 +120,7 @@ awaitable<std::optional<asking_end>> asked_sibling::ask() {
                 }
                 co_return was_in_line ? std::nullopt : std::optional{asking_end::timed_out};
             }
-            if (!leased && had_no_time) {
+            if (!leased && had_no_time && was_in_line) {
                 co_return std::nullopt;  // what there was of it was our own doing
             }
             if (!leased && (leased.error().code == failure_code::origin_connection_limit ||
@@ -128,7 +128,8 @@ awaitable<std::optional<asking_end>> asked_sibling::ask() {
                 co_return std::nullopt;
             }
             if (!leased) {
-                co_return asking_end::failed;
+                // Where the loop was held up the dial's end comes ahead of the timer's.
+                co_return had_no_time ? asking_end::timed_out : asking_end::failed;
             }
             reply_->lease = std::move(*leased);
         }

@@ -84,10 +84,12 @@ bool same_name(const field& a, const field& b) noexcept {
     return iequals(a.name, b.name);
 }
 
-/// Lines of a 304 that describe the bytes of a body; the stored body's own stay.
+/// Lines of a 304 that describe the bytes of a body; the stored body's own stay. A Content-MD5 was the whole
+/// entity's in each answer (RFC 2616 14.15), and the public suite of caches has it updated.
 bool describes_stored_bytes(const field& line) noexcept {
     return line.id == field_id::content_length || line.id == field_id::content_encoding ||
-           line.id == field_id::content_range || is_content_digest(line);
+           line.id == field_id::content_range ||
+           (is_content_digest(line) && line.id != field_id::content_md5);
 }
 
 bool has_other_length(field_list not_modified, std::uint64_t stored_length) noexcept {
