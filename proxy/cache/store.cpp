@@ -274,8 +274,11 @@ bool store::freshen(const filter::key_hash& key,
                     invalidation_mark asked) {
     const bool on_disk = disk_ && current->disk_record.load(std::memory_order_relaxed) != 0 &&
                          disk_->freshen(key, url, *current, *updated, asked);
-    if (disk_ && !on_disk && disk::allows_less(*updated, *current)) {
-        // Its older head would answer for too long, or to no purge of the tags that are new.
+    if (disk_ && !on_disk &&
+        (disk::allows_less(*updated, *current) ||
+         updated->weak_last_modified() != current->weak_last_modified())) {
+        // Its older head would answer for too long, to no purge of the tags that are new, or for bytes
+        // that it is no validator of.
         note_outdated(key, url);
         if (!disk_->drop(key, *current)) {
             (void)memory_.invalidate(key, url);

@@ -12,8 +12,8 @@
 //
 // Threads   one worker's.
 // Waits     peers[].timeout, by a timer of its own: a budget of 100 ms is no matter for deadlines
-//           that tick ten times a second. As long for its turn, where all connections are in use, and
-//           then from its turn on: it is not silent because it had to wait for us.
+//           that tick ten times a second. As long for its turn and its connection, where all are in use,
+//           and then for its answer: it is not silent because it had to wait for us.
 
 #include "filter/key_hash.hpp"
 #include "proxy/base/clock.hpp"

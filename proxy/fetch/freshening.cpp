@@ -40,7 +40,8 @@ bool freshening::has_weak_last_modified_now(const cache::stored_response& stored
     }
     const auto is_same = http::equal_strong(value_of(old_lines, http::field_id::etag),
                                             value_of(merged, http::field_id::etag));
-    return !date.empty() && (!is_same || has_weak_last_modified(came_));
+    return stored.weak_last_modified() ||
+           (!date.empty() && (!is_same || has_weak_last_modified(came_)));
 }
 
 // A whole new head for what is stored, made of its own lines and newer ones (RFC 9111 3.2); null

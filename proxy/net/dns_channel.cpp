@@ -219,7 +219,8 @@ void dns_channel::watch_socket(int fd, bool readable, bool writable) {
 }
 
 void dns_channel::wait_for(const std::shared_ptr<watch>& each, bool to_write) {
-    if (each->channel == nullptr || !each->descriptor.is_open() || !each->wanted[to_write] || each->waiting[to_write]) {
+    if (each->channel == nullptr || !each->descriptor.is_open() || !each->wanted[to_write] ||
+        each->waiting[to_write]) {
         return;
     }
     each->descriptor.async_wait(to_write ? asio::posix::stream_descriptor::wait_write

@@ -351,7 +351,8 @@ void resolver::state::settle(question& asking) {
     const auto now = steady_now();
     auto until = now;
     auto answer = conclude(asking, now, until);
-    if (until > now && (asking.current || is_ahead(asking))) {
+    const bool was_told = answer.has_value() || answer.error().code == failure_code::dns_not_found;
+    if (until > now && (asking.current || (was_told && is_ahead(asking)))) {
         kept.keep(asking.name, answer, until);
     }
     if (asking.answer) {

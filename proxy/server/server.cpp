@@ -77,6 +77,9 @@ server::server(config::options options,
 }
 
 server::~server() {
+    for (auto& one : former_admin_sockets_) {
+        one.leave_file();  // that program goes on, where this one does not
+    }
     stop();
 }
 
@@ -322,10 +325,7 @@ void server::own_admin_socket() {
 }
 
 void server::remove_former_sockets() {
-    for (auto& path : std::exchange(former_admin_sockets_, {})) {
-        auto former = admin::admin_socket::adopt({});
-        (void)former.own(std::move(path));
-    }
+    former_admin_sockets_.clear();
 }
 
 void server::start_admin(const config::admin_options& options, given_sockets& given) {
@@ -350,7 +350,10 @@ void server::start_admin(const config::admin_options& options, given_sockets& gi
         }
         log::info("admin on ", path);
     }
-    former_admin_sockets_ = given.admin_paths();
+    for (auto& left : given.admin_paths()) {
+        former_admin_sockets_.push_back(admin::admin_socket::adopt({}));
+        (void)former_admin_sockets_.back().own(std::move(left));
+    }
     if (!options.address && !places.socket) {
         return;
     }

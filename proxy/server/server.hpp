@@ -8,6 +8,7 @@
 
 #include "config/options.hpp"
 #include "proxy/admin/admin_server.hpp"
+#include "proxy/admin/admin_socket.hpp"
 #include "proxy/admin/history.hpp"
 #include "proxy/admin/windows.hpp"
 #include "proxy/net/side_thread.hpp"
@@ -135,7 +136,8 @@ private:
     std::vector<std::unique_ptr<listening_worker>> workers_;
     std::vector<config::endpoint> bound_;
     std::optional<config::endpoint> admin_bound_;
-    std::vector<std::string> former_admin_sockets_;  // of the program before this one, and not ours
+    // Of the program before this one, each with its file: gone with these, unless another has its name.
+    std::vector<admin::admin_socket> former_admin_sockets_;
     steady_time started_;
     admin::ratio_windows windows_;
     std::mutex history_guard_;  // the admin's handlers, and an upgrade

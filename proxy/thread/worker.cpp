@@ -145,21 +145,22 @@ worker::worker(std::size_t index, common_state& shared, settings_ptr initial)
                                   bool anew) { disown(origin, kept, anew); });
 }
 
-// Nobody can tell any more which of the answers on that connection were shifted by one.
+// Nobody can tell any more which of the answers on that connection were shifted by one. They go before
+// it is told, which takes memory too.
 void worker::disown(const net::origin_address& origin,
                     std::span<const std::string> kept,
                     bool anew) {
-    if (anew) {
-        log::warn(origin.host,
-                  ":",
-                  origin.port,
-                  " sent more than its answer said: for an hour no connection to it is used twice");
-    }
     for (const auto& url : kept) {
         const auto key = filter::hash_of(url, common.admission.secret());
         counts.store_invalidated.add(common.store.invalidate(key, url, wall_now()));
         common.beside.tell_invalidated(url);
         common.fetches.forget(key, url);
+    }
+    if (anew) {
+        log::warn(origin.host,
+                  ":",
+                  origin.port,
+                  " sent more than its answer said: for an hour no connection to it is used twice");
     }
 }
 

@@ -202,8 +202,14 @@ void writer::perform(const response_task& task) {
         std::vector<char> front;
         const auto of = there ? read_front(*core_, there->place, there->bytes, front)
                               : std::nullopt;
-        if (!of) {  // nor can anybody else read it, or it may still be loaded
-            is_not_written(task);
+        if (!of) {
+            is_not_written(task);                   // it may still be loaded
+            if (there && !task.outdates_older()) {  // nor can anybody else read it
+                (void)core_->erase(object, *there);
+                if (discriminator != 0) {
+                    tell_variants(*core_, task.primary);
+                }
+            }
             return;
         }
         if (of->header.id != task.subject) {
