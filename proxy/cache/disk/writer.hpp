@@ -194,7 +194,7 @@ private:
     void let_older_than_failed_go();
     void is_not_written(const response_task& task);
 
-    // Writing (writer_tasks.cpp).
+    // Writing (writer_tasks.cpp, writer_segments.cpp).
     void perform(const response_task& task);
     void perform_dropped(const response_task& task);
     void perform(const extent_task& task);

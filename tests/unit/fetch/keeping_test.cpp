@@ -6,8 +6,9 @@ namespace reprise::proxy::fetch::test::of_keeping {
 
 namespace {
 
-void see(node& at, const std::string& head = of_five) {
+void see(node& at, const std::string& head = of_five, bool replaces = false) {
     arrival first{at};
+    first.order->replaces = replaces;
     first.head(head);
     first.body("hello");
     first.end();
@@ -393,11 +394,7 @@ TEST_CASE("what no store takes, however it is framed, ends what was sent stale i
             CAPTURE(framing);
             CAPTURE(behind);
             node at{with_memory(20'000)};
-            arrival old{at};
-            old.order->replaces = true;
-            old.head(of_five);
-            old.body("hello");
-            old.end();
+            see(at, of_five, true);
             arrival next{at};
             next.order->what = wanted::validating{
                 at.common.store.find(next.order->key, next.order->url, {}).response, behind};
@@ -412,11 +409,7 @@ TEST_CASE("what no store takes, however it is framed, ends what was sent stale i
 TEST_CASE(
     "what goes into the store takes the place of what was sent stale, and ends it no sooner") {
     node at{with_memory(20'000)};
-    arrival old{at};
-    old.order->replaces = true;
-    old.head(of_five);
-    old.body("hello");
-    old.end();
+    see(at, of_five, true);
     arrival next{at};
     next.order->what = wanted::whole{
         at.common.store.find(next.order->key, next.order->url, {}).response};

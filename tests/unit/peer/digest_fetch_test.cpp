@@ -70,6 +70,26 @@ std::string as_reprise(const http::request_head& head,
     return made.head;
 }
 
+/// What a Reprise with news answers that has nothing new: its digest, and then it holds what is asked.
+std::string whole_then_silence(const http::request_head& head,
+                               const publication& digests,
+                               signature_checker& checker) {
+    if (head.target.find("since=") != head.target.npos) {
+        return std::string{sibling_server::says_nothing};
+    }
+    auto whole = as_reprise(head, digests, &checker);
+    whole.insert(whole.find("\r\n") + 2, "Reprise-News: 30\r\n");
+    return whole;
+}
+
+followed sibling_b(std::uint16_t port) {
+    followed one;
+    one.name = "b";
+    one.host = "127.0.0.1";
+    one.port = port;
+    return one;
+}
+
 struct bench : test::sibling_bench {
     bench() : sibling_bench{secret_text} {}
     ~bench() {
@@ -451,18 +471,9 @@ TEST_SUITE("peer/digest_fetch") {
         auto by = waiting_context(b, catching);
         by.news = 200ms;
         digest_fetcher fetcher{by};
-        sibling_server sibling{b, [&](const auto& head) {
-                                   if (head.target.find("since=") != head.target.npos) {
-                                       return std::string{sibling_server::says_nothing};
-                                   }
-                                   auto whole = as_reprise(head, digests, &checker);
-                                   whole.insert(whole.find("\r\n") + 2, "Reprise-News: 30\r\n");
-                                   return whole;
-                               }};
-        followed one;
-        one.name = "b";
-        one.host = "127.0.0.1";
-        one.port = sibling.port;
+        sibling_server sibling{
+            b, [&](const auto& head) { return whole_then_silence(head, digests, checker); }};
+        auto one = sibling_b(sibling.port);
         fetcher.follow({one});
         b.run_until([&] { return sibling.requests == 2; });  // the second is open
         REQUIRE_FALSE(catching.is_on(steady_now()));
@@ -519,18 +530,9 @@ TEST_SUITE("peer/digest_fetch") {
         digests.publish(digest_under(b.secret, 0, 500, 1), wall_now());
         signature_checker checker{b.secret};
         digest_fetcher fetcher{by};
-        sibling_server sibling{b, [&](const auto& head) {
-                                   if (head.target.find("since=") != head.target.npos) {
-                                       return std::string{sibling_server::says_nothing};
-                                   }
-                                   auto answer = as_reprise(head, digests, &checker);
-                                   answer.insert(answer.find("\r\n") + 2, "Reprise-News: 30\r\n");
-                                   return answer;
-                               }};
-        followed one;
-        one.name = "b";
-        one.host = "127.0.0.1";
-        one.port = sibling.port;
+        sibling_server sibling{
+            b, [&](const auto& head) { return whole_then_silence(head, digests, checker); }};
+        auto one = sibling_b(sibling.port);
         fetcher.follow({one});
         b.run_until([&] { return sibling.requests == 2; });  // the second is open
         one.where.ends = {net::endpoint_text(asio::ip::make_address("127.0.0.1"), one.port)};

@@ -16,6 +16,19 @@ namespace reprise::proxy::cache::disk {
 
 using namespace test;
 
+namespace {
+
+/// Stops it while its loader is held up by the gate, which is opened then.
+void stop_held_up(store& s, tests::gate& goes_on) {
+    std::thread stop{[&s] { s->stop(); }};
+    // That it has begun to stop shows in nothing but what follows.
+    std::this_thread::sleep_for(std::chrono::milliseconds{20});
+    goes_on.open();
+    stop.join();
+}
+
+}  // namespace
+
 TEST_SUITE("cache/disk/unbegun_segments") {
 
     TEST_CASE("what lay in a segment that could not be begun anew does not come back") {
@@ -293,11 +306,7 @@ TEST_SUITE("cache/disk/unbegun_segments") {
             s->invalidate(key_of("http://purged/"));
             (void)s.put("http://late/", object("http://late/", 100));
             s->outdate(key_of(outdated), outdated, object(outdated, 100, 2));
-            std::thread stop{[&] { s->stop(); }};
-            // That it has begun to stop shows in nothing but what follows.
-            std::this_thread::sleep_for(std::chrono::milliseconds{20});
-            goes_on.open();
-            stop.join();
+            stop_held_up(s, goes_on);
             files->set_hook({});
             s.open_and_load();
             CHECK_FALSE(s.has("http://purged/"));
@@ -330,11 +339,7 @@ TEST_SUITE("cache/disk/unbegun_segments") {
             last = url_of(next++);
             REQUIRE(s.put(last, object(last, 10'000)));
         }
-        std::thread stop{[&] { s->stop(); }};
-        // That it has begun to stop shows in nothing but what follows.
-        std::this_thread::sleep_for(std::chrono::milliseconds{20});
-        goes_on.open();
-        stop.join();
+        stop_held_up(s, goes_on);
         files->set_hook({});
         s.open_and_load();
         CHECK(s.has(last));

@@ -1,0 +1,230 @@
+#include "proxy/base/log.hpp"
+#include "proxy/cache/disk/writer.hpp"
+
+#include <algorithm>
+#include <utility>
+
+// Where the writer goes on: which segment it begins when one is full, what has to be kept of that before,
+// and who may still read it.
+
+namespace reprise::proxy::cache::disk {
+
+void writer::carry_what_is_due() {
+    const auto filled = [this] {
+        return static_cast<double>(tail_.position().offset) /
+               static_cast<double>(core_->shape.segment_bytes);
+    };
+    while (!troubled_ && tail_.is_open() && reclaimer_.is_active() &&
+           reclaimer_.carry_one(tail_, filled())) {
+        if (tail_.unwritten_bytes() >= log_tail::piece_bytes) {
+            flush();
+        }
+    }
+    if (tail_.is_open() && tail_.unwritten_bytes() >= log_tail::piece_bytes) {
+        flush();
+    }
+}
+
+bool writer::make_room(std::uint64_t record_bytes) {
+    if (troubled_) {
+        return false;
+    }
+    while (!tail_.is_open() || !tail_.has_room(record_bytes)) {
+        close_tail();
+        if (troubled_ || !open_next()) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void writer::close_tail() {
+    if (const auto failed = tail_.close()) {
+        trouble(failed, "closing a segment");
+    }
+    sync_by_ = {};
+}
+
+std::optional<std::uint32_t> writer::free_segment(bool even_failed) {
+    std::optional<std::uint32_t> unread, last_choice;
+    for (std::uint32_t number = 0; number < core_->segments.size(); ++number) {
+        const auto view = core_->segments.at(number);
+        if (view.sequence != 0 || (!view.from && steady_now() < make_again_)) {
+            continue;
+        }
+        const auto failed = failed_.find(number);
+        if (failed == failed_.end() || next_sequence_ >= failed->second) {
+            if (!core_->segments.is_unread(number)) {
+                return number;
+            }
+            // The next start may be able to read it.
+            unread = unread ? unread : number;
+            continue;
+        }
+        if (even_failed && !last_choice) {
+            last_choice = number;
+        }
+    }
+    return unread ? unread : last_choice;
+}
+
+// Whether one segment fails, and not the disk: other segments' contents are not to be given up for
+// tries that all fail alike.
+error_code writer::try_journal() {
+    const bool failed_lately = !failed_.empty() || backoff_.count() != 0;
+    if (!failed_lately) {
+        return {};
+    }
+    const journal_entry nothing{position(), sealed{}};
+    const auto failed = journal_.append({&nothing, 1}, true);
+    journal_broken_ = bool{failed};
+    return failed;
+}
+
+std::optional<std::uint32_t> writer::oldest_segment() const {
+    std::optional<std::uint32_t> oldest;
+    std::uint64_t lowest = 0;
+    for (std::uint32_t number = 0; number < core_->segments.size(); ++number) {
+        const auto sequence = core_->segments.sequence(number);
+        const bool is_tail = tail_.is_open() && tail_.number() == number;
+        if (sequence != 0 && !is_tail && (!oldest || sequence < lowest)) {
+            oldest = number;
+            lowest = sequence;
+        }
+    }
+    return oldest;
+}
+
+bool writer::must_wait_for_loading() {
+    const bool open = tail_.is_open() && tail_.has_room(core_->shape.record_most);
+    return !knows_slots_ || (!may_reclaim_ && !open && !free_segment(true));
+}
+
+bool writer::open_next() {
+    for (;;) {
+        auto number = free_segment(false);
+        if (!number && !reclaimer_.is_active()) {
+            const auto oldest = may_reclaim_ ? oldest_segment() : std::nullopt;
+            number = oldest ? std::nullopt : free_segment(true);
+            if (!oldest && !number) {
+                trouble(
+                    boost::system::errc::make_error_code(boost::system::errc::no_space_on_device),
+                    "looking for a segment");
+                return false;
+            }
+            if (const auto failed = number ? error_code{} : try_journal()) {
+                trouble(failed, "keeping purges");
+                return false;
+            }
+            if (oldest) {
+                reclaimer_.begin(*oldest);  // nothing could be carried ahead of time
+            }
+        }
+        if (!may_use_again(number ? *number : reclaimer_.number())) {
+            return false;
+        }
+        if (!number) {
+            number = reclaimer_.number();
+            reclaimer_.finish();
+        }
+        settle_deaths();
+        if (core_->segments.has_unread() || has_surplus_) {
+            if (const auto failed = drop_what_is_left_in(*number)) {
+                trouble(failed, "keeping purges");
+                return false;
+            }
+        }
+        error_code failed;
+        auto opened = open_segment_file(*number, failed);
+        if (failed == boost::system::errc::no_space_on_device && oldest_segment() &&
+            steady_now() >= make_again_) {
+            make_again_ = steady_now() + core_->settings.retry_at_most;
+            log::warn("disk: ",
+                      core_->settings.path,
+                      ": no room for more segments; those that are there are used again");
+            continue;
+        }
+        if (!failed) {
+            // Not again, whatever comes of it: the header may be in the file.
+            failed = tail_.open(*number, next_sequence_++, std::move(opened));
+        }
+        if (failed) {
+            (void)drop_what_is_left_in(*number);
+            failed_[*number] = next_sequence_ + core_->segments.size();
+            trouble(failed, "beginning a segment");
+            return false;
+        }
+        failed_.erase(*number);
+        break;
+    }
+    core_->expiries.forget_before(oldest_position());
+    if (may_reclaim_ && !reclaimer_.is_active() && !free_segment(false)) {
+        if (const auto oldest = oldest_segment()) {
+            reclaimer_.begin(*oldest);
+        }
+    }
+    return true;
+}
+
+// Whether a process that lent us the store may still read it, or go on with it. Once it has ended all of
+// it is ours: what a smaller store has no use for too.
+bool writer::has_lender() {
+    if (core_->lender && !core_->lender->try_lock()) {
+        core_->lender = nullptr;
+    }
+    if (has_surplus_ && !core_->lender) {
+        has_surplus_ = !core_->remove_surplus();
+    }
+    return core_->lender != nullptr;
+}
+
+// What a process that lent us the store may still read stays as it is until that has ended.
+bool writer::may_use_again(std::uint32_t number) {
+    if (!has_lender() || core_->segments.left_in_file(number) == 0) {
+        return true;
+    }
+    if (!std::exchange(said_that_others_read_, true)) {
+        log::info("disk: ",
+                  core_->settings.path,
+                  ": the program before this one still reads what the next segment holds; until it "
+                  "has ended nothing is stored on disk");
+    }
+    return false;
+}
+
+std::shared_ptr<file> writer::open_segment_file(std::uint32_t number, error_code& failed) {
+    const auto path = core_->path_of(segment_name(number));
+    const auto opened = core_->files->open(path, open_mode::make);
+    if (!opened) {
+        failed = opened.error();
+        return nullptr;
+    }
+    const auto size = (*opened)->size();
+    if (!size) {
+        failed = size.error();
+        return nullptr;
+    }
+    if (*size != core_->shape.segment_bytes) {
+        failed = *size > core_->shape.segment_bytes
+                     ? (*opened)->resize(core_->shape.segment_bytes)
+                     : (*opened)->reserve(core_->shape.segment_bytes);
+        if (!failed) {
+            failed = core_->files->sync_directory(core_->settings.path);
+        }
+        if (failed) {
+            if (*size == 0) {
+                (void)core_->files->remove(path);
+            }
+            return nullptr;
+        }
+    }
+    return *opened;
+}
+
+void writer::settle_deaths() {
+    for (const auto& one : core_->take_deaths()) {
+        core_->room.died(one.place.segment, {one.bytes, one.bytes, 1});
+    }
+}
+
+}  // namespace reprise::proxy::cache::disk
