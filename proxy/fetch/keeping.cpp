@@ -253,8 +253,7 @@ void keeping::note_verdict(cache::fetched_head& head, const received& came) {
     }
     const auto behind = order_.behind();
     const auto stored = behind ? behind : order_.validating();
-    const bool is_too_large = too_large_ || (head.length && !fits_stores(status, *head.length));
-    const bool never_kept = !storable || (is_too_large && head.length);
+    const bool never_kept = !storable || (head.length && !fits_stores(status, *head.length));
     if (stored && never_kept && ends_use(status, bool{behind})) {
         // What replaces it may not be kept, or nowhere, and it must not go on standing in for that.
         (void)w_.common.store.drop(order_.key, order_.url, stored);
