@@ -40,13 +40,15 @@ bool is_x_forwarded_for(const field& line) noexcept {
     return line.id == field_id::unknown && iequals(line.name, "X-Forwarded-For");
 }
 
+// Where each string in it ends is clear to everybody: behind another one what follows may be read as its inside.
+bool has_clear_strings(std::string_view element) noexcept {
+    return std::count(element.begin(), element.end(), '"') % 2 == 0 &&
+           element.find('\\') == std::string_view::npos;
+}
+
 // One of Forwarded's elements with nothing left in it but who sent and who received: "for", "by"
 // (RFC 7239 4). Its parameters are separated by semicolons outside quoted strings.
 void append_parties(std::string& out, std::string_view element) {
-    const auto quotes = std::count(element.begin(), element.end(), '"');
-    if (quotes % 2 != 0 || element.find('\\') != std::string_view::npos) {
-        return;  // where a string in it ends is not clear to everybody
-    }
     bool any = false;
     bool quoted = false;
     for (std::size_t begin = 0, at = 0; at <= element.size(); ++at) {
@@ -73,20 +75,23 @@ void append_parties(std::string& out, std::string_view element) {
 void append_forwarded(std::string& out, field_list fields, const request_options& options) {
     const auto begin = out.size();
     constexpr std::string_view name = "Forwarded: ";
-    if (options.scheme.empty()) {
-        begin_list(out, "Forwarded", fields, [](const field& line) {
-            return line.id == field_id::forwarded;
-        });
-    } else {
-        out += name;
-        for (const auto& line : fields) {
-            if (line.id == field_id::forwarded) {
-                for_each_member(line.value, [&out](std::string_view element) {
-                    append_parties(out, element);
-                    return true;
-                });
-            }
+    out += name;
+    for (const auto& line : fields) {
+        if (line.id != field_id::forwarded) {
+            continue;
         }
+        for_each_member(line.value, [&](std::string_view element) {
+            if (!has_clear_strings(element)) {
+                return true;
+            }
+            if (options.scheme.empty()) {
+                out += element;
+                out += ", ";
+            } else {
+                append_parties(out, element);
+            }
+            return true;
+        });
     }
     if (options.forwarded) {
         const bool ipv6 = options.client_address.find(':') != std::string_view::npos;
@@ -268,16 +273,27 @@ void strip_hop_by_hop(std::vector<field>& fields) {
     });
 }
 
-void strip_scheme_claims(std::vector<field>& fields) {
-    constexpr std::array<std::string_view, 9> claims{"X-Forwarded-Proto",
-                                                     "X-Forwarded-Protocol",
-                                                     "X-Forwarded-Scheme",
-                                                     "X-Forwarded-Ssl",
-                                                     "X-Forwarded-Host",
-                                                     "X-Forwarded-Port",
-                                                     "X-Url-Scheme",
-                                                     "X-Scheme",
-                                                     "Front-End-Https"};
+void strip_url_claims(std::vector<field>& fields) {
+    constexpr std::array<std::string_view, 20> claims{"X-Forwarded-Proto",
+                                                      "X-Forwarded-Protocol",
+                                                      "X-Forwarded-Scheme",
+                                                      "X-Forwarded-Ssl",
+                                                      "X-Forwarded-Host",
+                                                      "X-Forwarded-Server",
+                                                      "X-Forwarded-Port",
+                                                      "X-Forwarded-Prefix",
+                                                      "X-Forwarded-Path",
+                                                      "X-Forwarded-Uri",
+                                                      "X-Original-Proto",
+                                                      "X-Original-Host",
+                                                      "X-Original-URL",
+                                                      "X-Rewrite-URL",
+                                                      "X-Url-Scheme",
+                                                      "X-Scheme",
+                                                      "X-Host",
+                                                      "X-Script-Name",
+                                                      "Front-End-Https",
+                                                      "CloudFront-Forwarded-Proto"};
     // To what reads fields as variables of its environment (CGI) the two are one.
     const auto same = [](char a, char b) {
         const auto plain = [](char c) {
@@ -286,9 +302,8 @@ void strip_scheme_claims(std::vector<field>& fields) {
         return plain(a) == plain(b);
     };
     std::erase_if(fields, [&](const field& line) {
-        const char first = line.name.front();
-        if (first != 'X' && first != 'x' && first != 'F' && first != 'f') {
-            return false;
+        if (line.id != field_id::unknown) {
+            return false;  // most of a request's lines
         }
         return std::any_of(claims.begin(), claims.end(), [&](std::string_view claim) {
             return std::equal(claim.begin(), claim.end(), line.name.begin(), line.name.end(), same);

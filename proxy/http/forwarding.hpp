@@ -50,10 +50,10 @@ private:
 /// keyed by what is forwarded.
 void strip_hop_by_hop(std::vector<field>& fields);
 
-/// Takes out what says by which scheme, host and port the client came (X-Forwarded-Proto and its
-/// many kin). An accelerator knows that itself and says it to its upstream; and what its upstream
+/// Takes out what says by which scheme, host, port and path the client came (X-Forwarded-Proto,
+/// X-Forwarded-Prefix, X-Original-URL and their many kin). An accelerator knows that itself and says it to its upstream; and what its upstream
 /// obeys must be in the key, where a client's word is not. Done beside strip_hop_by_hop.
-void strip_scheme_claims(std::vector<field>& fields);
+void strip_url_claims(std::vector<field>& fields);
 
 struct request_options {
     std::string_view via{};             ///< our pseudonym; empty: no Via

@@ -173,7 +173,7 @@ request read_request(http::request_head& head,
     }
     http::strip_hop_by_hop(head.fields);
     if (out.accelerator) {
-        http::strip_scheme_claims(head.fields);
+        http::strip_url_claims(head.fields);
     }
     out.facts = cache::read_request_facts(
         head.method == verb::get, head.method == verb::head, head.fields);

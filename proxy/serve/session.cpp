@@ -260,10 +260,21 @@ session::next session::take_place() {
     if (!place_among_clients_) {
         refuse_head(
             lend(), failure{failure_code::too_many_connections, client_.address}, steady_now());
+        drop_unread();
         return next::end;
     }
     // Most clients have sent their request by the time that they are accepted.
     return look_for_head() == head_state::end ? next::end : take_bytes({});
+}
+
+// Closed over unread input a connection is reset, and the client may lose what it was told. One look is all that a
+// client without a place is worth.
+void session::drop_unread() {
+    auto& room = space().input;
+    error_code ignored;
+    const auto into = room.prepare(smallest_read);
+    (void)connection_.stream.socket().try_read(
+        asio::buffer(into.data(), std::min(into.size(), read_size)), ignored);
 }
 
 session::next session::take_bytes(error_code over) {

@@ -82,6 +82,7 @@ private:
     void name_connected();
     void name_forwarded();
     void judge_client();
+    void drop_unread();
     [[nodiscard]] next take_bytes(error_code over);
     [[nodiscard]] next take_requests();
     [[nodiscard]] next after(ended how);

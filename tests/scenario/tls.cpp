@@ -353,6 +353,8 @@ TEST_SUITE("scenario/tls") {
         const std::string claims =
             "X-Forwarded-Proto: gopher\r\nx_forwarded_proto: gopher\r\nX-Forwarded-Host: evil\r\n"
             "X-Forwarded-Port: 1\r\nFront-End-Https: on\r\nX-Forwarded-For: 192.0.2.7\r\n"
+            "X-Forwarded-Prefix: /evil\r\nX-Original-URL: /evil\r\n"
+            "CloudFront-Forwarded-Proto: gopher\r\n"
             "Forwarded: for=192.0.2.7;proto=gopher;host=evil;by=\"_x;y\", proto=gopher\r\n";
         CHECK(w.secure("/a", claims).body == "hello");
         CHECK(w.plain("/a", claims).body == "hello");

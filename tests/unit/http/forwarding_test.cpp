@@ -101,13 +101,16 @@ TEST_CASE("who knows the scheme says it, and others' words of it do not pass") {
     CHECK(forwarded("proto=http", false).empty());
 
     received_request claims{"X-Forwarded-Proto: a\r\nx-forwarded_HOST: b\r\nX-Forwarded-For: c\r\n"
-                            "Front-End-Https: on\r\nX-Forwarded-Protoco: d\r\nXY: e\r\n"};
-    strip_scheme_claims(claims.head.fields);
+                            "Front-End-Https: on\r\nX-Forwarded-Protoco: d\r\nXY: e\r\n"
+                            "X-Forwarded-Prefix: /evil\r\nX_Original_URL: /evil\r\n"
+                            "x-rewrite-url: /evil\r\nX-Original-Host: f\r\n"
+                            "CloudFront-Forwarded-Proto: g\r\nHost: h\r\n"};
+    strip_url_claims(claims.head.fields);
     std::string left;
     for (const auto& line : claims.head.fields) {
         left.append(line.name).append(" ");
     }
-    CHECK(left == "X-Forwarded-For X-Forwarded-Protoco XY ");
+    CHECK(left == "X-Forwarded-For X-Forwarded-Protoco XY Host ");
 }
 
 TEST_CASE("hop-by-hop fields end here, and so does what Connection names") {
@@ -191,6 +194,12 @@ TEST_CASE("the client's address is appended where it is asked for") {
     CHECK(has(sent(received_request{""}, {.client_address = "10.0.0.2", .forwarded = true}),
               "\r\nForwarded: for=10.0.0.2\r\n"));
     CHECK_FALSE(has(sent(received_request{""}, {.client_address = "10.0.0.2"}), "10.0.0.2"));
+    // A client's open string would take ours for its inside.
+    for (const std::string open : {"for=\"", "for=\"a\\\"", "for=10.0.0.9;by=\"x"}) {
+        CHECK(has(sent(received_request{"Forwarded: for=10.0.0.1, " + open + "\r\n"},
+                       {.client_address = "10.0.0.2", .forwarded = true}),
+                  "\r\nForwarded: for=10.0.0.1, for=10.0.0.2\r\n"));
+    }
 }
 
 TEST_CASE("framing is written anew from what was decided") {
