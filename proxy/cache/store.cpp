@@ -78,16 +78,17 @@ bool store::put(const filter::key_hash& key,
     const bool for_disk = disk_ && when_ == disk_write::admission && as == standing::admitted &&
                           !response->parts() && belongs_on_disk(url);
     memory_tier::handing on;
-    const bool in_memory = memory_.put(
-        key, url, response, asked, as, uses_to_admit, for_disk ? &on : nullptr);
+    const auto placed = memory_.put_if(
+        key, url, nullptr, response, asked, as, uses_to_admit, for_disk ? &on : nullptr);
     const bool to_disk = on.is_begun() && disk_->put(key, url, response, asked);
     if (on.end() && to_disk) {
         drop_from_disk(key, *response);
     }
-    if (disk_ && in_memory && !to_disk) {
+    // What is too large for memory ends the older ones too.
+    if (disk_ && placed != placement::refused && !to_disk) {
         outdate_on_disk(key, url, response, before);
     }
-    return in_memory || to_disk;
+    return placed == placement::stored || to_disk;
 }
 
 // `before`: what memory had, which may be on its way to the disk.
@@ -226,8 +227,9 @@ bool store::put_over(const filter::key_hash& key,
     const bool for_disk = disk_ && when_ == disk_write::admission && as == standing::admitted &&
                           !response->parts() && belongs_on_disk(url);
     memory_tier::handing on;
-    if (!memory_.put_over(
-            key, url, expected, response, asked, as, uses_to_admit, for_disk ? &on : nullptr)) {
+    const auto placed = memory_.put_if(
+        key, url, &expected, response, asked, as, uses_to_admit, for_disk ? &on : nullptr);
+    if (placed == placement::refused) {
         return false;
     }
     const bool to_disk = on.is_begun() && disk_->put(key, url, response, asked);
@@ -237,7 +239,7 @@ bool store::put_over(const filter::key_hash& key,
     if (disk_ && !to_disk) {
         outdate_on_disk(key, url, response, expected);
     }
-    return true;
+    return placed == placement::stored || to_disk;
 }
 
 std::unique_ptr<disk::object_writer> store::begin_on_disk(const filter::key_hash& key,

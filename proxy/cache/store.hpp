@@ -9,9 +9,9 @@
 // - A body larger than memory.max_object never enters memory; it goes to disk as it arrives
 //   (begin_on_disk).
 // - What is kept is the most recent (recency.hpp), in both tiers. Where the disk takes no newer
-//   response (it is to come at its eviction, or was not worth writing), the older one goes all the
-//   same: it would answer again when the newer has left memory. Parts alone leave it: they may be
-//   of the very same.
+//   response (it is to come at its eviction, was not worth writing, or is too large for memory,
+//   which would have given it on), the older one goes all the same: it would answer again when the
+//   newer has left memory. Parts alone leave it: they may be of the very same.
 // - What the disk serves a second time is taken into memory too (promote): the first may be the
 //   last. Not where a selective disk gets what leaves memory: each tier then has objects of its
 //   own, and a copy would push out what is nowhere else.

@@ -91,9 +91,16 @@ void writer::keep_noted() {
         core_->dropped.gone(dropped.id);
     }
     if (batch.bans()) {
-        for (auto& ban : core_->purges.made_since(journal_epoch_)) {
+        const auto before = journal_epoch_;
+        for (auto& ban : core_->purges.made_since(before)) {
             journal_epoch_ = std::max(journal_epoch_, ban.epoch);
             add(std::move(ban));
+        }
+        // Asked for last: what has left the full list since `before` is in no journal.
+        const auto forgotten = core_->purges.forgotten();
+        if (const auto last = std::max(forgotten.hard, forgotten.soft); last > before) {
+            journal_epoch_ = std::max(journal_epoch_, last);
+            add(forgotten);
         }
     }
     if (!journal_broken_) {
@@ -120,7 +127,8 @@ void writer::keep_later(std::vector<journal_entry> entries,
                         std::vector<std::function<void()>> calls) {
     // Bans are in their list, from which the journal is written anew.
     std::erase_if(entries, [](const journal_entry& one) {
-        return std::holds_alternative<kept_ban>(one.fact);
+        return std::holds_alternative<kept_ban>(one.fact) ||
+               std::holds_alternative<forgotten_bans>(one.fact);
     });
     std::move(entries.begin(), entries.end(), std::back_inserter(unkept_));
     if (unkept_.size() > most_unkept) {

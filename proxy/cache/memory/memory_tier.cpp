@@ -8,6 +8,7 @@
 #include <array>
 #include <bit>
 #include <limits>
+#include <new>
 #include <utility>
 
 // The budget over all stripes: what is charged is counted once, in atomics, and what must leave
@@ -231,7 +232,8 @@ bool memory_tier::put(const filter::key_hash& key,
                       standing as,
                       unsigned uses_to_admit,
                       handing* to) {
-    return put_if(key, url, nullptr, std::move(response), asked, as, uses_to_admit, to);
+    return put_if(key, url, nullptr, std::move(response), asked, as, uses_to_admit, to) ==
+           placement::stored;
 }
 
 bool memory_tier::put_over(const filter::key_hash& key,
@@ -242,35 +244,36 @@ bool memory_tier::put_over(const filter::key_hash& key,
                            standing as,
                            unsigned uses_to_admit,
                            handing* to) {
-    return put_if(key, url, &expected, std::move(response), asked, as, uses_to_admit, to);
+    return put_if(key, url, &expected, std::move(response), asked, as, uses_to_admit, to) ==
+           placement::stored;
 }
 
-bool memory_tier::put_if(const filter::key_hash& key,
-                         std::string_view url,
-                         const stored_ptr* expected,
-                         stored_ptr response,
-                         invalidation_mark asked,
-                         standing as,
-                         unsigned uses_to_admit,
-                         handing* to) {
+placement memory_tier::put_if(const filter::key_hash& key,
+                              std::string_view url,
+                              const stored_ptr* expected,
+                              stored_ptr response,
+                              invalidation_mark asked,
+                              standing as,
+                              unsigned uses_to_admit,
+                              handing* to) {
     const auto needed = response->footprint();
     {
         locked_stripe home{*this, key};
         const auto* const older = store_stripe::variant_of(home.settled(key, url), *response);
         if (expected != nullptr) {
             if ((older == nullptr ? nullptr : &older->response()) != expected->get()) {
-                return false;
+                return placement::refused;
             }
         }
         const auto said = purges_.judge(url, response->tags(), asked.purges);
         if (!said.none() || invalidated_keys_.since(key, asked.count)) {
             refused_.fetch_add(1, relaxed);
-            return false;
+            return placement::refused;
         }
         if ((older != nullptr && is_outdated_by(*response, older->response())) ||
             home->is_behind_handed(key, *response)) {
             refused_.fetch_add(1, relaxed);
-            return false;
+            return placement::refused;
         }
         if (to != nullptr) {
             begin(*to, *home, key, response.get());
@@ -289,12 +292,12 @@ bool memory_tier::put_if(const filter::key_hash& key,
         home.note_overhead();
         if (!done.fits) {
             refused_.fetch_add(1, relaxed);
-            return false;
+            return placement::too_large;
         }
         (done.in_place ? replaced_ : inserted_).fetch_add(1, relaxed);
     }
     make_room(needed);
-    return true;
+    return placement::stored;
 }
 
 // With the stripe's lock held.
@@ -460,14 +463,16 @@ std::uint64_t memory_tier::evict_one(std::span<const eviction_listener> told) {
     if (at == stripes_->count) {
         return 0;
     }
-    const bool hands_on = outrun_to_ && told.data() == evicted_to_.data();
+    const bool for_room = told.data() == evicted_to_.data();
+    bool hands_on = outrun_to_ && for_room;
     store_stripe::evicted out;
     invalidation_mark asked;
     handing on;
     {
         locked_stripe home{*this, at};
-        if (hands_on) {
-            home->handed_on.reserve(home->handed_on.size() + 1);
+        if (hands_on && !home->can_hand_on()) {
+            told = {};  // it leaves all the same, as what is not worth writing
+            hands_on = false;
         }
         out = home->evict(probation_first, outlook(0));
         home.note_overhead();
@@ -493,7 +498,14 @@ std::uint64_t memory_tier::evict_one(std::span<const eviction_listener> told) {
                                .was_admitted = out.was_admitted,
                                .asked = asked};
     for (const auto& tell : told) {
-        tell(how);
+        try {
+            tell(how);
+        } catch (const std::bad_alloc&) {
+            if (!for_room) {
+                throw;
+            }
+            // Whoever made room for something has it: that this was not worth writing is all that follows.
+        }
     }
     if (on.end() && how.was_given_on) {
         outrun_to_(how);
@@ -531,12 +543,31 @@ void memory_tier::set_capacity(std::uint64_t bytes) {
             home->held.set_capacity(bytes / stripes_->count);
             home.note_overhead();
         }
+        // Before, as far as can be told what will stay: or what is taken for keys that are to go would push
+        // out the others too. And after, for what was put meanwhile had it grow again.
+        const auto held = std::max<std::uint64_t>(used_.load(relaxed), 1);
+        trim_policies(std::min(1.0, static_cast<double>(bytes) / static_cast<double>(held)));
         make_room(std::numeric_limits<std::uint64_t>::max() / 2);
+        trim_policies(1);
     } catch (...) {
         lowering_.fetch_sub(1, relaxed);
         throw;
     }
     lowering_.fetch_sub(1, relaxed);
+}
+
+// For a share of what each holds.
+void memory_tier::trim_policies(double share) {
+    for (std::size_t i = 0; i < stripes_->count; ++i) {
+        locked_stripe home{*this, i};
+        try {
+            home->held.trim(
+                static_cast<std::uint64_t>(static_cast<double>(home->held.count()) * share));
+        } catch (const std::bad_alloc&) {
+            // It stays as large as it is.
+        }
+        home.note_overhead();
+    }
 }
 
 void memory_tier::set_probation(double share) {

@@ -74,6 +74,13 @@ struct store_figures {
     std::optional<std::chrono::seconds> eviction_age;
 };
 
+/// What becomes of a put.
+enum class placement : std::uint8_t {
+    stored,
+    refused,    ///< what is there is as it was
+    too_large,  ///< for the whole capacity; what it was to replace is gone
+};
+
 /// What had to leave for room.
 struct evicted_response {
     const filter::key_hash& key;
@@ -177,6 +184,16 @@ public:
                                         std::string_view url,
                                         const stored_response& like) const;
 
+    /// Both, and why not: put where `expected` is null, and else put_over.
+    placement put_if(const filter::key_hash& key,
+                     std::string_view url,
+                     const stored_ptr* expected,
+                     stored_ptr response,
+                     invalidation_mark asked,
+                     standing as,
+                     unsigned uses_to_admit,
+                     handing* to);
+
     /// As put, but only while variant_of(response) is still `expected` (null: none). False, and
     /// nothing changes, when it is another: look again, and combine anew.
     bool put_over(const filter::key_hash& key,
@@ -231,7 +248,8 @@ public:
 
     /// Takes effect at once. A smaller one evicts, on this thread: while it does, whoever puts or
     /// reserves something evicts for that alone, twice over, or one put on an event loop would have
-    /// to evict for all.
+    /// to evict for all. What policies take beside shrinks with it, so that it pushes out nothing
+    /// that fits without.
     void set_capacity(std::uint64_t bytes);
     /// All leave, in the order in which they would for room; `told` hears of each, and those that
     /// on_eviction names do not. @throws what `told` throws
@@ -243,7 +261,8 @@ public:
     void set_exponent(double exponent);
 
     /// `told` too hears of all that leaves for room, outside locks, on the thread whose put needed
-    /// the room. Before any other thread is there.
+    /// the room; of what leaves while there is no memory to say so, it may not. A std::bad_alloc of
+    /// its own ends there: what has left has left. Before any other thread is there.
     void on_eviction(eviction_listener told) { evicted_to_.push_back(std::move(told)); }
     /// `told` hears, after those that on_eviction names, of what these have given to another tier and
     /// was outdated or dropped meanwhile: it is to go from there. The same. One.
@@ -264,14 +283,6 @@ private:
     class locked_stripe;
     struct stripes;
 
-    bool put_if(const filter::key_hash& key,
-                std::string_view url,
-                const stored_ptr* expected,
-                stored_ptr response,
-                invalidation_mark asked,
-                standing as,
-                unsigned uses_to_admit,
-                handing* to);
     static void begin(handing& to,
                       store_stripe& home,
                       const filter::key_hash& key,
@@ -281,6 +292,7 @@ private:
     [[nodiscard]] stripe_outlook outlook(std::uint64_t more) const noexcept;
     void make_room(std::uint64_t needed);
     std::uint64_t evict_one(std::span<const eviction_listener> told);
+    void trim_policies(double share);
     void note_eviction_age(std::uint32_t last_used) noexcept;
 
     // What a hit reads, away from what others write.

@@ -3,6 +3,7 @@
 #include "proxy/cache/memory/tags.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace reprise::proxy::cache {
@@ -29,6 +30,17 @@ key_parts split_key(std::string_view key) noexcept {
 bool purge_list::ban::same(const ban& other) const noexcept {
     return by_tag == other.by_tag && tag == other.tag && prefix == other.prefix &&
            space == other.space;
+}
+
+void purge_list::ban::follow(const ban& old) noexcept {
+    earlier = old.epoch;
+    first_time = old.earlier != 0 ? old.first_time : old.time;
+}
+
+// When what was checked up to `since` was first met. Of those between the first and the last but one
+// nobody knows any more which that was: the first is surely not too late.
+wall_time purge_list::ban::met_at(std::uint64_t since) const noexcept {
+    return since < earlier ? first_time : time;
 }
 
 bool purge_list::ban::meets(std::string_view key,
@@ -70,29 +82,37 @@ void purge_list::ban_tag(std::uint64_t tag, std::string_view key, purge_mode mod
 
 void purge_list::add(ban next) {
     const std::lock_guard lock{guard_};
-    ++(next.by_tag ? counted_.tags : counted_.prefixes);
+    auto& counted = next.by_tag ? counted_.tags : counted_.prefixes;
     next.epoch = epoch_.load(std::memory_order_relaxed) + 1;
     const auto number = next.epoch;
     take_in(std::move(next));
+    ++counted;
     // Last, so that whoever sees the number finds the ban.
     epoch_.store(number, std::memory_order_release);
 }
 
 void purge_list::take_in(ban next) {
+    bans_.push_back(std::move(next));  // first: without memory for it nothing is to leave
+    auto& last = bans_.back();
+    bytes_ += last.bytes();
     // A soft ban does not say what an older hard one does: that stays.
-    std::erase_if(bans_, [&](const ban& old) {
-        const bool said = old.same(next) &&
-                          (next.mode == purge_mode::hard || old.mode == purge_mode::soft);
-        bytes_ -= said ? old.bytes() : 0;
-        return said;
+    const auto said = std::remove_if(bans_.begin(), std::prev(bans_.end()), [&](const ban& old) {
+        if (!old.same(last) || (last.mode == purge_mode::soft && old.mode == purge_mode::hard)) {
+            return false;
+        }
+        bytes_ -= old.bytes();
+        if (last.mode == purge_mode::soft) {
+            last.follow(old);
+        }
+        return true;
     });
-    bytes_ += next.bytes();
-    bans_.push_back(std::move(next));
+    bans_.erase(said, std::prev(bans_.end()));
     while (bans_.size() > limits_.bans || bytes_ > limits_.bytes) {
+        // What is restored may be older than what was forgotten before.
         const auto& oldest = bans_.front();
         if (oldest.mode == purge_mode::hard) {
-            forgotten_.hard = oldest.epoch;
-        } else {
+            forgotten_.hard = std::max(forgotten_.hard, oldest.epoch);
+        } else if (oldest.epoch > forgotten_.soft) {
             forgotten_.soft = oldest.epoch;
             forgotten_.soft_time = oldest.time;
         }
@@ -126,9 +146,8 @@ purge_list::judgement purge_list::judge(std::string_view key,
             out.soft.reset();
             return out;
         }
-        if (!out.soft) {
-            out.soft = it->time;
-        }
+        const auto at = it->met_at(since);
+        out.soft = out.soft ? std::min(*out.soft, at) : at;
     }
     return out;
 }

@@ -9,7 +9,8 @@
 //
 // The list is bounded. When it is full the oldest bans leave it, and whatever was not looked at
 // since they were made is taken for purged, as hard as they were: it may go for nothing, but never
-// stay in spite of a purge. A ban that says the same as an older one takes its place.
+// stay in spite of a purge. A ban that says the same as an older one takes its place; a soft one keeps
+// the time of the first of them, or saying it again would put off the end that the first had made.
 
 #include "proxy/base/clock.hpp"
 
@@ -53,7 +54,8 @@ struct key_parts {
 };
 [[nodiscard]] key_parts split_key(std::string_view key) noexcept;
 
-/// A ban, as it is kept over restarts.
+/// A ban, as it is kept over restarts. Of soft ones that say the same, a journal to which each was
+/// appended has all, and restore() finds the first again; one that was written anew has the last alone.
 struct kept_ban {
     std::uint64_t epoch = 0;
     wall_time time{};
@@ -70,7 +72,7 @@ struct forgotten_bans {
     wall_time soft_time{};
 };
 
-/// Memory   at most limits.bytes of text and about 100 bytes per ban.
+/// Memory   at most limits.bytes of text and about 120 bytes per ban.
 /// Threads  any number: epoch() is one load, the rest takes a short lock.
 class purge_list {
 public:
@@ -90,7 +92,8 @@ public:
         return first_ + counted;
     }
 
-    /// Purges every key that begins with `prefix` and ends with `space` (key_parts).
+    /// Purges every key that begins with `prefix` and ends with `space` (key_parts). These two:
+    /// @throws std::bad_alloc, and nothing changes
     void ban_prefix(std::string_view prefix,
                     std::string_view space,
                     purge_mode mode,
@@ -101,8 +104,12 @@ public:
 
     struct judgement {
         bool hard = false;
-        std::optional<wall_time> soft;  ///< the first soft purge that meets it; not beside hard
-        std::uint64_t checked = 0;      ///< the epoch this holds for
+        /// When the first soft purge that meets it was made; not beside hard. Of one that was said
+        /// again and again: what came after the first and before the last but one is taken for met
+        /// by the first. No later than it was, but where bans left a full list (then as the last of
+        /// these) or the journal was written anew (kept_ban).
+        std::optional<wall_time> soft;
+        std::uint64_t checked = 0;  ///< the epoch this holds for
         [[nodiscard]] bool none() const noexcept { return !hard && !soft; }
     };
     /// What the bans made after `since` say of a response. `tags` are sorted.
@@ -131,13 +138,19 @@ public:
 
 private:
     struct ban : kept_ban {
+        // Of a soft one: the epoch of the last that said the same before, 0 where none did, and the time
+        // of the first.
+        std::uint64_t earlier = 0;
+        wall_time first_time{};
+        void follow(const ban& old) noexcept;
+        [[nodiscard]] wall_time met_at(std::uint64_t since) const noexcept;
         [[nodiscard]] bool same(const ban& other) const noexcept;
         [[nodiscard]] bool meets(std::string_view key,
                                  std::span<const std::uint64_t> tags) const noexcept;
         [[nodiscard]] std::size_t bytes() const noexcept { return prefix.size() + space.size(); }
     };
     void add(ban next);
-    void take_in(ban next);  // the lock is held
+    void take_in(ban next);  // the lock is held; nothing changes if it throws
 
     const purge_limits limits_;
     std::atomic<std::uint64_t> epoch_{0};

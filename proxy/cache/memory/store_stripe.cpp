@@ -218,6 +218,15 @@ store_stripe::placing store_stripe::put(const filter::key_hash& key,
     return done;
 }
 
+bool store_stripe::can_hand_on() noexcept {
+    try {
+        handed_on.reserve(handed_on.size() + 1);
+    } catch (const std::bad_alloc&) {
+        return false;
+    }
+    return true;
+}
+
 bool store_stripe::is_behind_handed(const filter::key_hash& key,
                                     const stored_response& newcomer) const {
     return std::any_of(handed_on.begin(), handed_on.end(), [&](const handed& one) {

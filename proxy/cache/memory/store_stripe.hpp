@@ -100,6 +100,8 @@ public:
         const stored_response* what;  ///< whoever gives it on keeps it
         bool outrun = false;
     };
+    /// There is memory for one more of them, which is added without any.
+    [[nodiscard]] bool can_hand_on() noexcept;
     /// What is handed on of the variant of `newcomer` is the more recent of the two.
     [[nodiscard]] bool is_behind_handed(const filter::key_hash& key,
                                         const stored_response& newcomer) const;

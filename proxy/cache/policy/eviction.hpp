@@ -19,10 +19,10 @@
 //
 // Threads   none: the owner locks.
 // Cost      inserted, used, removed and evict are O(1) amortised, or O(log n) where a policy says
-//           so.
+//           so; a single evict passes over most_passed entries in use at the most.
 // Memory    per entry what `evictable` has; beside it what overhead() says.
-// Errors    std::bad_alloc from the constructor, set_capacity and inserted (which then has not
-//           taken the entry in); nothing else throws.
+// Errors    std::bad_alloc from the constructor, set_capacity, trim and inserted (which then has
+//           not taken the entry in); nothing else throws.
 
 #include "config/eviction.hpp"
 #include "filter/key_hash.hpp"
@@ -99,6 +99,10 @@ struct evictable {
 };
 static_assert(sizeof(evictable) == 40);
 
+/// How many entries in use one evict() passes over at the most, for its owner has a lock meanwhile:
+/// then it takes the next though that is in use as well. The next call goes on there.
+inline constexpr unsigned most_passed = 4096;
+
 class eviction_policy {
 public:
     eviction_policy() = default;
@@ -108,6 +112,10 @@ public:
 
     /// The bytes to plan for. May be called again at any time; evicts nothing.
     virtual void set_capacity(std::uint64_t bytes) = 0;
+
+    /// Gives back what it takes beside for more than `keys` entries, or for more than are in, whichever
+    /// is less. It may grow again as others come. O(overhead()).
+    virtual void trim(std::uint64_t keys) { (void)keys; }
 
     /// From now on `bytes` beside what is in are promised to newcomers: an owner that makes room
     /// before they come in asks evict() as if they were. A policy that would judge them by what

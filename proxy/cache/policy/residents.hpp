@@ -20,8 +20,8 @@
 // Threads   none: the owner locks.
 // Memory    what the policy takes; entries are their owner's, linked and not copied.
 // Cost      the policy's; O(1) for those on probation. No call allocates but what the policy's do.
-// Errors    std::bad_alloc from the constructor, the setters and enter (which then has not taken
-//           the entry in); nothing else throws.
+// Errors    std::bad_alloc from the constructor, the setters, trim and enter (which then has not
+//           taken the entry in); nothing else throws.
 
 #include "proxy/cache/policy/eviction.hpp"
 
@@ -49,6 +49,8 @@ public:
     /// Plans anew; evicts nothing. The policy is told what probation leaves of the capacity.
     void set_capacity(std::uint64_t bytes);
     void set_probation(double share);
+    /// eviction_policy::trim
+    void trim(std::uint64_t keys) { policy_->trim(keys); }
     /// eviction_policy::set_exponent
     void set_exponent(double exponent) noexcept { policy_->set_exponent(exponent); }
 

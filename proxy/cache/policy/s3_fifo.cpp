@@ -39,12 +39,16 @@ void s3_fifo_policy::removed(evictable& entry) noexcept {
 }
 
 evictable* s3_fifo_policy::evict() noexcept {
-    while (!small_.empty() && (small_.bytes() + expected_ > small_share_ || main_.empty())) {
+    // What has gone through enough of small has filled main.
+    unsigned passed = 0;
+    while (passed < most_passed && !small_.empty() &&
+           (small_.bytes() + expected_ > small_share_ || main_.empty())) {
         if (auto* const gone = leave_small()) {
             return gone;
         }
+        ++passed;
     }
-    return leave_main();
+    return leave_main(passed);
 }
 
 // Small's oldest goes: out, or to main (null).
@@ -61,9 +65,10 @@ evictable* s3_fifo_policy::leave_small() noexcept {
     return nullptr;
 }
 
-evictable* s3_fifo_policy::leave_main() noexcept {
+// Main's oldest that is not in use, or that comes when `passed` are too many.
+evictable* s3_fifo_policy::leave_main(unsigned passed) noexcept {
     auto* oldest = main_.oldest();
-    while (oldest != nullptr && oldest->uses != 0) {
+    for (; oldest != nullptr && oldest->uses != 0 && passed < most_passed; ++passed) {
         --oldest->uses;
         main_.make_newest(*oldest);
         oldest = main_.oldest();

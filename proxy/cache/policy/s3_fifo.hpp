@@ -15,7 +15,8 @@
 
 namespace reprise::proxy::cache {
 
-/// Cost    a hit writes one byte; evict is O(1) amortised (each use pays for one round, at most 3).
+/// Cost    a hit writes one byte; evict is O(1) amortised (each use pays for one round, at most 3), and
+///         passes over most_passed entries at the most.
 /// Memory  ghost_list's for the ghosts.
 class s3_fifo_policy final : public eviction_policy {
 public:
@@ -31,7 +32,7 @@ public:
 
 private:
     [[nodiscard]] evictable* leave_small() noexcept;
-    [[nodiscard]] evictable* leave_main() noexcept;
+    [[nodiscard]] evictable* leave_main(unsigned passed) noexcept;
 
     entry_queue small_;
     entry_queue main_;

@@ -45,7 +45,7 @@ evictable* sieve_policy::evict() noexcept {
     }
     // Ends: a whole round leaves no mark. The newcomer leaves only when nothing else is in.
     auto* victim = or_oldest(hand_);
-    while (victim->uses != 0) {
+    for (unsigned passed = 0; victim->uses != 0 && passed < most_passed; ++passed) {
         victim->uses = 0;
         victim = or_oldest(victim->next_to.newer);
     }

@@ -14,7 +14,7 @@
 namespace reprise::proxy::cache {
 
 /// Cost  a hit writes one byte and moves nothing; evict is O(1) amortised over hits (each mark that
-///       the hand passes over was set by one).
+///       the hand passes over was set by one), and clears most_passed marks at the most.
 class sieve_policy final : public eviction_policy {
 public:
     void set_capacity(std::uint64_t bytes) override;

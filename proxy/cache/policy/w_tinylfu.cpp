@@ -40,6 +40,15 @@ void w_tinylfu_policy::set_capacity(std::uint64_t bytes) {
     capacity_ = bytes;
 }
 
+void w_tinylfu_policy::trim(std::uint64_t keys) {
+    sketch_.shrink_to(
+        std::max<std::uint64_t>(first_sketch, std::min<std::uint64_t>(keys, count())));
+}
+
+std::size_t w_tinylfu_policy::count() const noexcept {
+    return window_.size() + probation_.size() + protected_.size();
+}
+
 entry_queue& w_tinylfu_policy::queue_of(const evictable& entry) noexcept {
     return entry.queue == in_window      ? window_
            : entry.queue == in_probation ? probation_
@@ -64,7 +73,7 @@ void w_tinylfu_policy::missed(const filter::key_hash& key) noexcept {
 }
 
 void w_tinylfu_policy::inserted(evictable& entry) {
-    sketch_.grow_to(window_.size() + probation_.size() + protected_.size() + 1);
+    sketch_.grow_to(count() + 1);
     entry.queue = in_window;
     window_.push(entry);
 }

@@ -22,7 +22,7 @@
 namespace reprise::proxy::cache {
 
 /// Cost    a hit relinks and counts; a contest looks at 64 victims at most.
-/// Memory  the sketch's: 8 to 16 bytes for each entry there ever was at once.
+/// Memory  the sketch's: 8 to 16 bytes for each entry there ever was at once since trim().
 class w_tinylfu_policy final : public eviction_policy {
 public:
     enum class window { fixed, climbing };
@@ -30,6 +30,7 @@ public:
     explicit w_tinylfu_policy(std::uint64_t capacity_bytes, window moves = window::climbing);
 
     void set_capacity(std::uint64_t bytes) override;
+    void trim(std::uint64_t keys) override;
     void missed(const filter::key_hash& key) noexcept override;
     void inserted(evictable& entry) override;
     void used(evictable& entry) noexcept override;
@@ -49,6 +50,7 @@ public:
 
 private:
     [[nodiscard]] entry_queue& queue_of(const evictable& entry) noexcept;
+    [[nodiscard]] std::size_t count() const noexcept;
     [[nodiscard]] evictable* main_victim() const noexcept;
     [[nodiscard]] std::uint64_t main_bytes() const noexcept;
     [[nodiscard]] std::uint64_t window_bytes() const noexcept;

@@ -4,6 +4,7 @@
 
 #include "proxy/cache/fetch.hpp"
 #include "proxy/cache/memory/memory_tier.hpp"
+#include "proxy/cache/memory/purges.hpp"
 #include "tests/unit/cache/fetching.hpp"
 #include "tests/unit/cache/responses.hpp"
 
@@ -280,6 +281,37 @@ TEST_CASE("what is to go goes, though there is no memory for the list of what we
     }
     CHECK(store.variants(key_of(url), url).empty());
     CHECK(store.figures().objects == 0);
+}
+
+TEST_CASE("a ban for which there is no memory takes with it neither an earlier one nor room") {
+    // Texts so short that they take no memory: what is lacking is a place in the list.
+    constexpr unsigned most = 16;
+    bool lacked = false;
+    for (unsigned others = 0; others < most; ++others) {
+        CAPTURE(others);
+        purge_list list{{.bans = 100, .bytes = 10 * (most + 2)}};
+        const auto ban = [&list](char name) {
+            list.ban_prefix(std::string{"http://"} + name + '/', "", purge_mode::hard, wall_now());
+        };
+        ban('a');
+        for (unsigned i = 0; i < others; ++i) {
+            ban(static_cast<char>('b' + i));
+        }
+        if (!lacks_memory_for([&] { ban('a'); })) {
+            continue;
+        }
+        lacked = true;
+        for (int i = 0; i < 100; ++i) {
+            CHECK(lacks_memory_for([&] { ban('z'); }));
+        }
+        CHECK(list.judge("http://a/", {}, 0).hard);
+        CHECK(list.epoch() == 1 + others);
+        CHECK(list.figures().prefixes == 1 + others);
+        ban('z');
+        CHECK(list.figures().bans == 2 + others);
+        CHECK(list.figures().forgotten == 0);
+    }
+    CHECK(lacked);
 }
 
 TEST_CASE("all variants are made stale or none is, where memory ends in between") {

@@ -249,6 +249,36 @@ TEST_SUITE("cache/disk/journal") {
         }
     }
 
+    TEST_CASE("what bans purge that left a full list before they were journaled stays purged") {
+        // Before some that are journaled already are forgotten as well, and after.
+        for (const unsigned earlier : {0u, 300u}) {
+            CAPTURE(earlier);
+            auto files = std::make_shared<memory_files>();
+            store s{files, 32u << 20};
+            s.open();
+            unsigned made = 0;
+            const auto ban_others = [&](unsigned many) {
+                for (unsigned i = 0; i < many; ++i) {
+                    s.purges->ban_prefix(
+                        "http://x/" + std::to_string(made++), "", purge_mode::hard, wall_now());
+                }
+            };
+            ban_others(earlier);
+            s.keep_bans();
+            s.put_surely("http://a/b", object("http://a/b", 10));
+            s.purges->ban_prefix("http://a/", "", purge_mode::hard, wall_now());
+            ban_others(1'100);
+            s.keep_bans();
+            REQUIRE(s.purges->figures().forgotten > 0);
+            s.put_surely("http://a/c", object("http://a/c", 10));
+            s.close();
+            s.files = files->after_kill();
+            s.open_and_load();
+            CHECK_FALSE(s.has("http://a/b"));
+            CHECK(s.has("http://a/c"));
+        }
+    }
+
     TEST_CASE("bans that are too much for a small store's journal purge everything, not nothing") {
         auto files = std::make_shared<memory_files>();
         store s{files, smallest_store};

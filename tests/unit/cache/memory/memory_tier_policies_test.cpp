@@ -10,6 +10,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <new>
 #include <random>
 #include <string>
 #include <thread>
@@ -289,6 +290,49 @@ TEST_SUITE("cache/memory/memory_tier_policies") {
         CHECK(second_listener == 3);
         store.invalidate(key_of(numbered(6)), numbered(6));
         CHECK(heard.size() == 3);
+    }
+
+    TEST_CASE("a listener without memory stops nobody who makes room, only who empties into it") {
+        memory_tier store{{.capacity = 100 * charge() + charge() / 2}};
+        unsigned heard = 0;
+        const auto listener = [&heard](const evicted_response&) {
+            ++heard;
+            throw std::bad_alloc{};
+        };
+        store.on_eviction(listener);
+        unsigned second_listener = 0;
+        store.on_eviction([&second_listener](const evicted_response&) { ++second_listener; });
+        for (std::uint64_t n = 0; n < 110; ++n) {
+            CHECK(put(store, n, standing::admitted));
+        }
+        CHECK(heard == 10);
+        auto room = store.reserve();
+        CHECK(room.grow_to(10 * charge()));
+        CHECK(heard == 20);
+        room.reset();
+        store.set_capacity(50 * charge());
+        CHECK(store.figures().objects == 50);
+        CHECK(second_listener == heard);
+        CHECK_THROWS_AS(store.empty_into(listener), std::bad_alloc);
+        CHECK(store.figures().objects == 49);
+        CHECK(second_listener == 60);
+    }
+
+    TEST_CASE("what W-TinyLFU took for many is given back by a store that has become small") {
+        constexpr std::uint64_t large = 16u << 20, small = large / 128;
+        memory_tier store{{.capacity = large, .policy = eviction_kind::w_tinylfu, .stripes = 1}};
+        std::uint64_t n = 0;
+        while (store.figures().evicted == 0) {
+            const auto url = numbered(n++);
+            (void)store.put(key_of(url), url, response({.content = "x"}));
+        }
+        REQUIRE(store.figures().overhead > small);
+        store.set_capacity(small);
+        CHECK(store.figures().overhead < small / 8);
+        CHECK(store.figures().bytes > small / 2);  // what fits has stayed
+        CHECK(put(store, n, standing::admitted));
+        CHECK(store.figures().objects > 0);
+        CHECK(store.figures().overhead < small / 8);
     }
 
     TEST_CASE("the age of eviction is how long what left had not been used") {

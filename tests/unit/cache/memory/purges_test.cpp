@@ -7,6 +7,7 @@
 
 #include <array>
 #include <string>
+#include <vector>
 
 namespace reprise::proxy::cache::test::of_purges {
 
@@ -83,6 +84,69 @@ TEST_SUITE("cache/memory/purges") {
         list.ban_prefix("http://a/b/", "", purge_mode::hard, now);
         CHECK(list.judge("http://a/b/", {}, 0).hard);
         CHECK_FALSE(list.judge("http://a/b/", {}, 0).soft);
+    }
+
+    TEST_CASE("a soft ban said again does not put off the end that an earlier one made") {
+        const std::string url = "http://a/b";
+        purge_list list;
+        for (int i = 0; i < 4; ++i) {
+            list.ban_prefix("http://a/", "", purge_mode::soft, now + i * 10s);
+            list.ban_prefix(url, "", purge_mode::soft, now + i * 10s + 5s);
+        }
+        CHECK(list.figures().bans == 2);
+        const std::vector<wall_time> made{
+            now, now + 5s, now + 10s, now + 15s, now + 20s, now + 25s, now + 30s, now + 35s};
+        for (std::uint64_t since = 0; since < made.size(); ++since) {
+            CAPTURE(since);
+            const auto soft = list.judge(url, {}, since).soft;
+            REQUIRE(soft);
+            CHECK(*soft <= made[since]);
+        }
+        // The first and the last are known to the moment.
+        CHECK(list.judge(url, {}, 0).soft == made[0]);
+        CHECK(list.judge(url, {}, 6).soft == made[6]);
+        CHECK(list.judge(url, {}, 7).soft == made[7]);
+        CHECK(list.judge(url, {}, 8).none());
+
+        // A journal to which each was appended has both.
+        purge_list after;
+        std::vector<kept_ban> journal;
+        for (std::uint64_t i = 0; i < 3; ++i) {
+            journal.push_back({.epoch = i + 1,
+                               .time = now + static_cast<int>(i) * 10s,
+                               .mode = purge_mode::soft,
+                               .prefix = url,
+                               .space = {}});
+        }
+        after.restore(journal, {}, 10);
+        CHECK(after.figures().bans == 1);
+        CHECK(after.judge(url, {}, 0).soft == now);
+        CHECK(after.judge(url, {}, 2).soft == now + 20s);
+
+        // A hard one ends what soft ones began.
+        list.ban_prefix(url, "", purge_mode::hard, now + 50s);
+        list.ban_prefix(url, "", purge_mode::soft, now + 60s);
+        CHECK(list.judge(url, {}, 9).soft == now + 60s);
+    }
+
+    TEST_CASE("what is restored and does not fit forgets no less than was forgotten before") {
+        purge_list list{{.bans = 1}};
+        const auto of = [](std::uint64_t epoch, purge_mode mode) {
+            kept_ban ban;
+            ban.epoch = epoch;
+            ban.time = now;
+            ban.mode = mode;
+            ban.prefix = "http://" + std::to_string(epoch) + '/';
+            return ban;
+        };
+        list.restore({of(1, purge_mode::hard), of(2, purge_mode::soft), of(9, purge_mode::hard)},
+                     {.hard = 8, .soft = 7, .soft_time = now + 5s},
+                     20);
+        CHECK(list.forgotten().hard == 8);
+        CHECK(list.forgotten().soft == 7);
+        CHECK(list.forgotten().soft_time == now + 5s);
+        CHECK(list.judge("http://z/", {}, 7).hard);
+        CHECK(list.judge("http://z/", {}, 8).none());
     }
 
     TEST_CASE("a ban said again takes the older one's place; a soft one leaves a hard one") {

@@ -3,8 +3,10 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <deque>
 #include <map>
+#include <vector>
 
 using namespace reprise::proxy::cache;
 using namespace reprise::proxy::cache::test;
@@ -149,6 +151,35 @@ TEST_CASE("ghosts take memory that is counted") {
         cache.ask({object, 100});
     }
     CHECK(cache.policy().overhead() > before);
+}
+
+TEST_CASE("one eviction passes over no more than so many that are in use, in either queue") {
+    std::vector<evictable> entries(20 * most_passed);
+    s3_fifo_policy policy{0};  // nothing is within small's share
+    for (auto& entry : entries) {
+        entry.charge = 1;
+        policy.inserted(entry);
+        policy.used(entry);
+        policy.used(entry);
+    }
+    const auto in_use = [&entries] {
+        return std::count_if(
+            entries.begin(), entries.end(), [](const evictable& one) { return one.uses != 0; });
+    };
+    auto before = in_use();
+    CHECK(policy.evict() == &entries[0]);  // main's oldest, as it has become
+    CHECK(before - in_use() == most_passed);
+    // And where all are in main.
+    for (unsigned i = 1; in_use() != 0; ++i) {
+        REQUIRE(i < 100);
+        REQUIRE(policy.evict() == &entries[i]);
+    }
+    for (auto& entry : entries) {
+        entry.uses = 1;
+    }
+    before = in_use();
+    CHECK(policy.evict()->uses == 1);
+    CHECK(before - in_use() == most_passed);
 }
 
 TEST_SUITE_END();

@@ -3,7 +3,9 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <list>
+#include <vector>
 
 using namespace reprise::proxy::cache;
 using namespace reprise::proxy::cache::test;
@@ -126,6 +128,39 @@ TEST_CASE("a newcomer leaves when nothing else is in") {
     cache.ask({2, 300});
     cache.ask({2, 300});
     CHECK(cache.evict() == 2);
+}
+
+TEST_CASE("one eviction clears no more than so many marks, however many there are") {
+    std::vector<evictable> entries(200'000);
+    sieve_policy policy;
+    for (auto& entry : entries) {
+        policy.inserted(entry);
+        policy.used(entry);
+    }
+    const auto marked = [&entries] {
+        return std::count_if(
+            entries.begin(), entries.end(), [](const evictable& one) { return one.uses != 0; });
+    };
+    const auto before = marked();
+    const auto* const first = policy.evict();
+    CHECK(before - marked() == most_passed);
+    CHECK(first == &entries[most_passed]);
+    // The hand goes on behind it.
+    CHECK(policy.evict() == &entries[2 * most_passed + 1]);
+}
+
+TEST_CASE("the newcomer is not whom the hand takes after so many marks") {
+    std::vector<evictable> entries(most_passed);
+    sieve_policy policy;
+    for (auto& entry : entries) {
+        policy.inserted(entry);
+        policy.used(entry);
+    }
+    policy.missed({});
+    evictable newcomer;
+    policy.inserted(newcomer);
+    policy.used(newcomer);
+    CHECK(policy.evict() == &entries[0]);
 }
 
 TEST_SUITE_END();
