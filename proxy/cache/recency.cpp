@@ -28,10 +28,13 @@ bool was_asked_before(const stored_response& one, const stored_response& other) 
     return is_known(one) && is_known(other) && ahead != 0 && ahead < turns / 2;
 }
 
-std::optional<wall_time> date_of(const stored_response& one) {
-    const auto lines = one.fields();
+std::optional<wall_time> date_in(http::field_list lines, wall_time came) {
     const auto* date = http::find(lines, http::field_id::date);
-    return date == nullptr ? std::nullopt : http::parse_date(date->value, came(one));
+    return date == nullptr ? std::nullopt : http::parse_date(date->value, came);
+}
+
+std::optional<wall_time> date_of(const stored_response& one) {
+    return date_in(one.fields(), came(one));
 }
 
 }  // namespace
@@ -54,6 +57,12 @@ bool is_outdated_by(const stored_response& newcomer, const stored_response& kept
         return *theirs > *ours;
     }
     return came(kept) > came(newcomer);
+}
+
+bool is_dated_before(http::field_list newcomer, wall_time came, const stored_response& kept) {
+    const auto theirs = date_of(kept);
+    const auto ours = date_in(newcomer, came);
+    return theirs && ours && *ours < *theirs;
 }
 
 }  // namespace reprise::proxy::cache

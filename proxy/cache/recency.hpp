@@ -10,6 +10,9 @@
 // - the two overlapped: the later Date; where that says nothing, the one that came later.
 // - both were asked for and came within one millisecond: the one whose request was sent later.
 //
+// What another cache has from its store was asked for here later, and made long before: its Date is
+// compared first (is_dated_before).
+//
 // Asked wherever a response takes another's place: memory's stripes, parts that are combined, the
 // writer of the disk, what moves between the two.
 
@@ -26,5 +29,11 @@ namespace reprise::proxy::cache {
 /// True: `kept` stays, though `newcomer` has come. If they can't be told apart the newcomer wins.
 /// Reads the fields only of those that overlapped.
 [[nodiscard]] bool is_outdated_by(const stored_response& newcomer, const stored_response& kept);
+
+/// Whether a response of these fields, which came then, has an earlier Date than `kept`. False where either
+/// has none.
+[[nodiscard]] bool is_dated_before(http::field_list newcomer,
+                                   wall_time came,
+                                   const stored_response& kept);
 
 }  // namespace reprise::proxy::cache

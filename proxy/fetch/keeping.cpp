@@ -1,7 +1,9 @@
 #include "proxy/fetch/keeping.hpp"
 
 #include "proxy/base/live_feed.hpp"
+#include "proxy/cache/recency.hpp"
 #include "proxy/fetch/admit.hpp"
+#include "proxy/fetch/outdated.hpp"
 #include "proxy/http/conditional.hpp"
 #include "proxy/http/range.hpp"
 #include "proxy/http/reuse.hpp"
@@ -16,6 +18,7 @@ namespace reprise::proxy::fetch {
 namespace {
 
 constexpr std::chrono::seconds uncacheable_for{120};
+constexpr std::chrono::seconds uncacheable_by_home_for{10};
 constexpr std::chrono::seconds too_large_for{3600};  // nobody is served otherwise for it
 
 // By what we write ourselves (vary_of), which the response's fields do not show.
@@ -76,13 +79,14 @@ void keeping::record_sights() {
 
 // ---- judging ----
 
-// Memory knows nothing of what is on disk alone: the look-up does, and nothing of what came since.
-cache::stored_ptr keeping::what_it_replaces() const {
-    if (auto validated = order_.validating()) {
-        return validated;
+// From another cache's store, and by its Date older than what is held here: it was asked for later, so that
+// recency.hpp would take it for newer.
+bool keeping::is_older_elsewhere(const received& came) const {
+    if (came.by == word_of::origin || came.fetched_now) {
+        return false;
     }
-    auto in_memory = w_.common.store.peek(order_.key, order_.url, order_.request->head.fields);
-    return in_memory.response ? in_memory.response : order_.found;
+    const auto kept = held_for(w_.common.store, order_);
+    return kept && cache::is_dated_before(came.head.fields, came.came, *kept);
 }
 
 // Storable, but must not replace what is stored, whatever its lifetime: a refusal (perhaps this
@@ -100,7 +104,7 @@ bool keeping::leaves_stored(const received& came) const {
     }
     // It may stand in for the errors to come, as it does for this one.
     const auto& freshness = order_.now_settings->options.freshness;
-    const auto kept = what_it_replaces();
+    const auto kept = held_for(w_.common.store, order_);
     if (!kept) {
         return false;
     }
@@ -188,13 +192,18 @@ void keeping::judge(cache::fetched_head& head, const received& came) {
         may_store_part(came, head.length)) {
         head.verdict = as_whole;
     }
-    is_sight_ = (order_.is_get || is_post) && order_.as<wanted::rest>() == nullptr &&
+    // Another site's question, which its gateway hands on to siblings, is no client's of this node.
+    const bool is_own = peer::reach_of(order_.asked_by).beyond;
+    is_sight_ = is_own && (order_.is_get || is_post) && order_.as<wanted::rest>() == nullptr &&
                 as_whole == http::storability::storable && !order_.url.empty();
     storable_ = order_.may_store && whom_ != word_of::unkept_sibling &&
                 head.verdict == http::storability::storable && !order_.url.empty();
     if (storable_ && leaves_stored(came)) {
         storable_ = false;
         head.detail = "error";
+    } else if (storable_ && is_older_elsewhere(came)) {
+        storable_ = false;
+        head.detail = "older";
     }
     head.may_be_kept = storable_;
     if (is_post && storable_) {
@@ -243,7 +252,13 @@ void keeping::note_verdict(cache::fetched_head& head, const received& came) {
     const bool storable = head.verdict == http::storability::storable;
     const auto status = came.head.status;
     if (whom_ != word_of::origin) {
-        // Whoever says what the key's next response will be could keep it out of this store.
+        // Whoever says what the key's next response will be could keep it out of this store. Of what a home has
+        // fetched just now it is believed for a moment: all who ask would otherwise wait for one another.
+        if (came.fetched_now && !storable && order_.listed &&
+            cache::speaks_for_next(head.verdict, status)) {
+            w_.common.uncacheable.note(
+                order_.key, head.verdict, steady_now(), uncacheable_by_home_for);
+        }
     } else if (storable && (order_.listed || storable_)) {
         if (head.length || !too_large_) {
             w_.common.uncacheable.forget(order_.key);

@@ -71,7 +71,7 @@ private:
     void note_sights(std::size_t sights);
     void record_sights();
     void note_verdict(cache::fetched_head& head, const received& came);
-    [[nodiscard]] cache::stored_ptr what_it_replaces() const;
+    [[nodiscard]] bool is_older_elsewhere(const received& came) const;
     [[nodiscard]] bool leaves_stored(const received& came) const;
     [[nodiscard]] bool fits_stores(unsigned status, std::uint64_t length) const;
     [[nodiscard]] bool exceeds_stores(unsigned status, std::uint64_t length) const;

@@ -24,4 +24,13 @@ bool may_be_outdated(const cache::store& here,
     return here.invalidated_since(key, url, cache::read_tags(head), asked_at - age - age_error);
 }
 
+// Memory knows nothing of what is on disk alone: the look-up does, and nothing of what came since.
+cache::stored_ptr held_for(const cache::store& here, const fetch_order& order) {
+    if (auto validated = order.validating()) {
+        return validated;
+    }
+    auto in_memory = here.peek(order.key, order.url, order.request->head.fields);
+    return in_memory.response ? in_memory.response : order.found;
+}
+
 }  // namespace reprise::proxy::fetch

@@ -3,6 +3,7 @@
 
 #include "proxy/base/clock.hpp"
 #include "proxy/cache/store.hpp"
+#include "proxy/fetch/order.hpp"
 
 #include <chrono>
 #include <string_view>
@@ -20,5 +21,8 @@ namespace reprise::proxy::fetch {
                                    std::string_view head,
                                    wall_time asked_at,
                                    std::chrono::seconds age);
+
+/// What is held here for the request of `order`, as far as is known without the disk; null: nothing.
+[[nodiscard]] cache::stored_ptr held_for(const cache::store& here, const fetch_order& order);
 
 }  // namespace reprise::proxy::fetch

@@ -27,6 +27,8 @@ struct received {
     std::uint16_t turn = 0;                           ///< of the request: cache::next_turn()
     steady_time sent{};
     word_of by = word_of::origin;
+    /// By the home that it is from, for this request alone: it is from no store.
+    bool fetched_now = false;
     /// It is fresh for no longer: peers[].max_age of the sibling that it is from.
     std::optional<http::seconds> at_most{};
 };

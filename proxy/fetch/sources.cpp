@@ -15,6 +15,8 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include <algorithm>
+#include <span>
+#include <string>
 #include <utility>
 
 // One after another, and siblings beside the others once their budget is over.
@@ -22,6 +24,9 @@
 namespace reprise::proxy::fetch {
 
 namespace {
+
+/// What a parent may take to say that it lives. peers[].timeout is for siblings.
+constexpr std::chrono::seconds parent_says_within{1};
 
 /// A connection that is being made while siblings are still asked.
 struct dialling {
@@ -61,6 +66,7 @@ void sources::find_peers() {
     // Those of an earlier turn are places in an earlier book.
     parents_.clear();
     parent_at_ = 0;
+    settled_on_.reset();
     home_.reset();
     here_.home_by.reset();
     here_.waits_too.reset();
@@ -86,6 +92,20 @@ void sources::find_peers() {
                           [&](std::size_t one) { return book_->choice->is_down(one, now); });
         }
     }
+}
+
+// Of a parent that was down one request finds out whether it answers again. This one goes around it if
+// that is another.
+void sources::settle_on_parent() {
+    if (home_ || parent() == nullptr || settled_on_ == parent_at_) {
+        return;
+    }
+    const auto left = std::span{parents_}.subspan(parent_at_);
+    const auto patience = order_.now_settings->options.timeouts.origin_connect;
+    if (!book_->choice->put_first(left, steady_now(), patience) && !never_direct()) {
+        parent_at_ = parents_.size();
+    }
+    settled_on_ = parent_at_;
 }
 
 // True: it belongs to a sibling that lives.
@@ -152,12 +172,14 @@ bool sources::leads_through() const {
 }
 
 // False: it was the last that may be asked, or has done its part.
-bool sources::try_next_parent(steady_time begun, const failure& why) {
+bool sources::try_next_parent(steady_time begun, const failure& why, bool blames) {
     // What passes through a parent has no Via but our own.
     if (parent() == nullptr || (leads_through() && !peer::is_parents_fault(why.code, false))) {
         return false;
     }
-    blame_parent(begun, why);
+    if (blames) {
+        blame_parent(begun, why);
+    }
     if (home_) {
         pass_home_by();
         return parent() != nullptr || !never_direct();
@@ -167,6 +189,22 @@ bool sources::try_next_parent(steady_time begun, const failure& why) {
     }
     ++parent_at_;
     return true;
+}
+
+// It has let a request wait: perhaps for an origin that hangs, which is no fault of the parent's. It is asked
+// itself, and the connection in hand is used no more.
+awaitable<bool> sources::parent_lives(failure_code why) {
+    if (why != failure_code::origin_head_timeout || home_ || parent() == nullptr ||
+        leads_through()) {
+        co_return false;
+    }
+    at_.let_go();
+    std::shared_ptr<const peer::known_peer> one{book_, parent()};
+    const bool lives = co_await answers(w_, std::move(one), parent_says_within);
+    if (lives) {
+        peer::note_parent_works(*book_, parents_[parent_at_]);
+    }
+    co_return lives;
 }
 
 // What is asked of the parent in hand would come in by a listener of our own.
@@ -221,28 +259,53 @@ bool sources::home_declines() {
     return true;
 }
 
+// The home is at work, and the origin failed it. As if this node had asked, so that the same follows: what is
+// stored may stand in for that, and for some of it not.
+std::optional<failure> sources::trouble_behind_home() const {
+    if (!home_) {
+        return std::nullopt;
+    }
+    const auto& head = here_.came.head;
+    const auto code = http::error_told_by(head.status, head.fields, home_->name);
+    if (!code) {
+        return std::nullopt;
+    }
+    return failure{*code, std::string{home_->name} + " says so"};
+}
+
 // Of the answer in hand. A home is believed as the sibling that it is.
 void sources::note_whose_word() {
     const auto* const sibling = here_.sibling ? here_.sibling.get() : home();
     auto& came = here_.came;
     came.by = word_of::origin;
     came.at_most.reset();
+    came.fetched_now = home_ && home_has_fetched();
     if (sibling != nullptr) {
         came.by = sibling->proxy_only ? word_of::unkept_sibling : word_of::sibling;
         came.at_most = sibling->max_age;
     }
 }
 
-// What it has from its store, from another cache, or from a fetch that was under way, may be older than what
-// a client did through this node, of which it knows nothing. Of what it has fetched for this request the
-// age is the time that this took.
-bool sources::home_is_outdated() const {
+// For this request alone: its age is the time that this took.
+bool sources::home_has_fetched() const {
     constexpr std::chrono::seconds rounding{1};
     const auto& fields = here_.came.head.fields;
     const auto age = http::stated_age(fields).value_or(http::seconds{0});
-    if (http::was_forwarded(fields) && age <= wall_now() - here_.came.requested + rounding) {
+    return http::was_forwarded(fields) && age <= wall_now() - here_.came.requested + rounding;
+}
+
+// What it has from its store, from another cache, or from a fetch that was under way, may be older than what
+// a client did through this node, of which it knows nothing, and than what this node holds.
+bool sources::home_is_outdated() const {
+    if (home_has_fetched()) {
         return false;
     }
+    const auto& fields = here_.came.head.fields;
+    const auto held = held_for(w_.common.store, order_);
+    if (held && cache::is_dated_before(fields, wall_now(), *held)) {
+        return true;
+    }
+    const auto age = http::stated_age(fields).value_or(http::seconds{0});
     return may_be_outdated(w_.common.store,
                            order_.key,
                            order_.url,
@@ -359,10 +422,12 @@ awaitable<trouble> sources::connect(bool fresh_only) {
         if (at_.is_overtaken() || !try_next_parent(begun, why)) {
             co_return told_of_parent(std::move(why));
         }
+        settle_on_parent();
     }
 }
 
 awaitable<trouble> sources::connect_and_send(bool fresh_only) {
+    settle_on_parent();
     if (auto nowhere = lacks_way_out()) {
         co_return nowhere;
     }
@@ -482,7 +547,7 @@ void sources::stop_asking() {
 
 // A host that would know its clients is not asked in their place: they are left to it.
 void sources::note_certificate_request(const head_end& end) const {
-    if (!order_.inside || end.what != head_end::kind::failed ||
+    if (!order_.inside || home_ || end.what != head_end::kind::failed ||
         end.why.code != failure_code::tls_client_certificate) {
         return;
     }
@@ -517,6 +582,13 @@ awaitable<head_end> sources::ask_origins() {
             at_.let_go();
             continue;
         }
+        if (end.what == kind::got) {
+            if (auto wrong = trouble_behind_home()) {
+                note_parent_answered();
+                at_.let_go();
+                co_return head_end{kind::failed, std::move(*wrong)};
+            }
+        }
         if (end.what == kind::got && home_ && home_is_outdated()) {
             leave_home();
             at_.let_go();
@@ -532,7 +604,11 @@ awaitable<head_end> sources::ask_origins() {
         if (trouble && !again) {
             blame_parent(here_.came.sent, *trouble);  // for those to come
         }
-        if (!again || !try_next_parent(here_.came.sent, end.why)) {
+        bool spares = false;
+        if (silent) {
+            spares = co_await parent_lives(end.why.code);
+        }
+        if (!again || !try_next_parent(here_.came.sent, end.why, !spares)) {
             if (silent && end.why.code == failure_code::origin_closed) {
                 end.why = told_of_parent(std::move(end.why));
             }

@@ -11,9 +11,10 @@
 //
 // What another site asks for (asked_by::site) is asked of this node's siblings, and then of nobody.
 //
-// A parent that was found to be down is left alone for a while; with peering.never_direct the first
-// is asked all the same. Down is one that can't be reached or says nothing; one that does not know
-// us (407); and one that leads back here: it is one of our own listeners, or our own 508 came back
+// A parent that was found to be down is left alone for a while, and then asked by one request, which
+// finds out for all; with peering.never_direct the first is asked all the same. Down is one that can't
+// be reached or says nothing (to OPTIONS * neither, where a request waited in vain for a head); one that
+// does not know us (407); and one that leads back here: it is one of our own listeners, or our own 508 came back
 // through it, or it answered 508 itself, to a request that nobody had passed on before us (a client
 // could write a Via that makes any proxy find a loop).
 //
@@ -66,8 +67,11 @@ private:
     [[nodiscard]] bool is_behind();
     [[nodiscard]] awaitable<void> wait_until(steady_time until, std::function<bool()> met);
     [[nodiscard]] awaitable<void> catch_up();
+    void settle_on_parent();
     [[nodiscard]] bool find_home();
     [[nodiscard]] bool home_declines();
+    [[nodiscard]] std::optional<failure> trouble_behind_home() const;
+    [[nodiscard]] bool home_has_fetched() const;
     [[nodiscard]] bool home_is_outdated() const;
     void pass_home_by();
     void leave_home();
@@ -91,7 +95,8 @@ private:
     [[nodiscard]] bool leads_through() const;
     [[nodiscard]] trouble lacks_way_out() const;
     [[nodiscard]] failure told_of_parent(failure why) const;
-    [[nodiscard]] bool try_next_parent(steady_time begun, const failure& why);
+    [[nodiscard]] bool try_next_parent(steady_time begun, const failure& why, bool blames = true);
+    [[nodiscard]] awaitable<bool> parent_lives(failure_code why);
 
     thread::worker& w_;
     fetch_order& order_;
@@ -105,6 +110,7 @@ private:
     std::optional<peer::homes::home> home_;  // of the book; none: it is not asked, or no more
     std::vector<std::size_t> parents_;       // of the book, in the order to be tried
     std::size_t parent_at_ = 0;              // the one in hand; behind the last: the origin itself
+    std::optional<std::size_t> settled_on_;  // parent_at_, once it is known who is asked there
 };
 
 }  // namespace reprise::proxy::fetch

@@ -39,11 +39,14 @@ constexpr std::size_t most_spare_lines = 64;
 
 /// A pause of an origin is no reason to doubt whoever waits for it.
 constexpr std::chrono::milliseconds least_doubt{1000};
+}  // namespace
 
 // OPTIONS * is of whoever hears it (RFC 9110 9.3.7): whatever a proxy says to it comes from its own loop.
-awaitable<bool> answers(thread::worker& w, std::shared_ptr<const peer::known_peer> one) {
+awaitable<bool> answers(thread::worker& w,
+                        std::shared_ptr<const peer::known_peer> one,
+                        steady_time::duration in_so_long) {
     constexpr std::uint64_t most_of_page = 64u << 10;
-    const auto until = steady_now() + one->timeout;
+    const auto until = steady_now() + in_so_long;
     net::origin_address to{one->host, one->port, true, one->https};
     to.lane = static_cast<std::uint8_t>(peer::exchange_lane::pulse);
     const peer::followed as{
@@ -74,7 +77,6 @@ awaitable<bool> answers(thread::worker& w, std::shared_ptr<const peer::known_pee
     }
     co_return false;
 }
-}  // namespace
 
 upstream::~upstream() {
     auto& lines = from.came.head.fields;
@@ -217,7 +219,7 @@ awaitable<bool> upstream::far_end_lives(steady_time::duration most) {
         co_return known == peer::pulse::word::lives;
     }
     peer::pulse::question asked{pulse};
-    const bool lives = co_await answers(w_, one);
+    const bool lives = co_await answers(w_, one, one->timeout);
     asked.ended(lives, steady_now());
     co_return lives;
 }

@@ -48,6 +48,11 @@ struct stop_control {
     }
 };
 
+/// Whether a peer lives: its own loop says something, whatever that is, in so long (`OPTIONS *`).
+[[nodiscard]] awaitable<bool> answers(thread::worker& w,
+                                      std::shared_ptr<const peer::known_peer> one,
+                                      steady_time::duration in_so_long);
+
 class upstream {
 public:
     static constexpr std::size_t read_size = 16u << 10;

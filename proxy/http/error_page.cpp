@@ -231,4 +231,47 @@ bool is_error_of(unsigned status, field_list fields, std::string_view pseudonym)
     return says_error(fields, begins, false);
 }
 
+namespace {
+
+// The failure whose name a member's details begin with, of those that have this status.
+std::optional<failure_code> failure_named_in(std::string_view member, unsigned status) {
+    constexpr std::string_view details = "; details=\"";
+    const auto at = member.find(details);
+    if (at == std::string_view::npos) {
+        return std::nullopt;
+    }
+    const auto name = member.substr(at + details.size());
+    const auto word = name.substr(0, name.find_first_of(":\""));
+    for (unsigned i = 0; i <= static_cast<unsigned>(failure_code::internal); ++i) {
+        const auto& facts = facts_of(static_cast<failure_code>(i));
+        if (facts.status == status && facts.name == word) {
+            return facts.code;
+        }
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<failure_code> error_told_by(unsigned status,
+                                          field_list fields,
+                                          std::string_view pseudonym) {
+    std::string begins;
+    append_sf_name(begins, pseudonym);
+    begins += ';';
+    std::optional<failure_code> told;
+    for (const auto& line : fields) {
+        if (iequals(line.name, "Proxy-Status")) {
+            for_each_member(line.value, [&](std::string_view member) {
+                told = member.starts_with(begins) ? failure_named_in(member, status) : std::nullopt;
+                return !told;
+            });
+        }
+        if (told) {
+            break;
+        }
+    }
+    return told;
+}
+
 }  // namespace reprise::proxy::http

@@ -6,6 +6,7 @@
 #include "proxy/base/failure.hpp"
 #include "proxy/http/fields.hpp"
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -31,5 +32,9 @@ void append_error_page(std::string& out, const failure& error, const error_optio
 [[nodiscard]] bool is_own_loop(unsigned status, field_list fields, std::string_view pseudonym);
 /// Whether a response is an error page of the instance of this name, and no origin's.
 [[nodiscard]] bool is_error_of(unsigned status, field_list fields, std::string_view pseudonym);
+/// Of which failure such a page is; none: it is no such page, or its details begin with no name of ours.
+[[nodiscard]] std::optional<failure_code> error_told_by(unsigned status,
+                                                        field_list fields,
+                                                        std::string_view pseudonym);
 
 }  // namespace reprise::proxy::http

@@ -59,6 +59,19 @@ void homes::failed(std::size_t at, steady_time begun, const failure& why) const 
     }
 }
 
+void homes::go_on_as(const homes& before) noexcept {
+    for (std::size_t i = 0; i < others_.size(); ++i) {
+        const auto& one = others_[i];
+        const auto was = std::ranges::find_if(before.others_, [&one](const live_node& other) {
+            return other.name == one.name && other.slot == one.slot;
+        });
+        if (was != before.others_.end()) {
+            const auto at = static_cast<std::size_t>(was - before.others_.begin());
+            choice_->go_on_as(i, *before.choice_, at);
+        }
+    }
+}
+
 void homes::succeeded(std::size_t at) const {
     if (choice_->succeeded(at)) {
         log::info("peers: ", others_[at].name, ": a home that answers again");

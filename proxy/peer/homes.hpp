@@ -60,6 +60,10 @@ public:
     void failed(std::size_t at, steady_time begun, const failure& why) const;
     void succeeded(std::size_t at) const;
 
+    /// What is known of a node is what `before` knows now of the same one in the same slot. Before others
+    /// see this.
+    void go_on_as(const homes& before) noexcept;
+
     /// The siblings that it is made of.
     [[nodiscard]] std::span<const live_node> others() const noexcept { return others_; }
 

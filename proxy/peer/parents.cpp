@@ -47,12 +47,22 @@ void parent_choice::go_on_as(std::size_t parent,
     auto& its = states_[parent];
     const auto& known = before.states_[was];
     its.down_until = known.down_until.load(std::memory_order_relaxed);
+    its.tried_until = known.tried_until.load(std::memory_order_relaxed);
     its.failures = known.failures.load(std::memory_order_relaxed);
     its.why = known.why.load(std::memory_order_relaxed);
 }
 
+std::int64_t parent_choice::left_alone_until(std::size_t parent) const noexcept {
+    const auto& its = states_[parent];
+    const auto until = its.down_until.load(std::memory_order_relaxed);
+    // Who succeeded while another began to try it has ended that.
+    return its.failures.load(std::memory_order_relaxed) == 0
+               ? until
+               : std::max(until, its.tried_until.load(std::memory_order_relaxed));
+}
+
 bool parent_choice::is_down(std::size_t parent, steady_time now) const noexcept {
-    return states_[parent].down_until.load(std::memory_order_relaxed) > count_of(now);
+    return left_alone_until(parent) > count_of(now);
 }
 
 // Which of two is asked first: that are up in front of those that are down.
@@ -69,7 +79,7 @@ struct parent_choice::rank {
 parent_choice::rank parent_choice::rank_of(std::size_t parent,
                                            const filter::key_hash& key,
                                            std::int64_t now) const noexcept {
-    const auto until = states_[parent].down_until.load(std::memory_order_relaxed);
+    const auto until = left_alone_until(parent);
     return {until > now ? until : 0, mixed(mixed(states_[parent].number ^ key.low) ^ key.high)};
 }
 
@@ -99,6 +109,31 @@ std::size_t parent_choice::best(const filter::key_hash& key, steady_time now) co
     return out;
 }
 
+bool parent_choice::may_try(std::size_t parent,
+                            steady_time now,
+                            std::chrono::milliseconds patience) noexcept {
+    auto& its = states_[parent];
+    if (its.failures.load(std::memory_order_relaxed) == 0) {
+        return true;
+    }
+    auto known = its.tried_until.load(std::memory_order_relaxed);
+    return !is_down(parent, now) && known <= count_of(now) &&
+           its.tried_until.compare_exchange_strong(
+               known, count_of(now + patience), std::memory_order_relaxed);
+}
+
+bool parent_choice::put_first(std::span<std::size_t> left,
+                              steady_time now,
+                              std::chrono::milliseconds patience) noexcept {
+    for (std::size_t i = 0; i < left.size(); ++i) {
+        if (may_try(left.front(), now, patience)) {
+            return true;
+        }
+        std::rotate(left.begin(), left.begin() + 1, left.end());
+    }
+    return false;
+}
+
 bool parent_choice::has_failed(std::size_t parent) const noexcept {
     return states_[parent].failures.load(std::memory_order_relaxed) != 0;
 }
@@ -125,6 +160,7 @@ bool parent_choice::failed(std::size_t parent,
     if (!its.down_until.compare_exchange_strong(known, until, std::memory_order_relaxed)) {
         return false;
     }
+    its.tried_until.store(0, std::memory_order_relaxed);
     its.why.store(why, std::memory_order_relaxed);
     return its.failures.fetch_add(1, std::memory_order_relaxed) == 0;
 }
@@ -137,6 +173,7 @@ bool parent_choice::succeeded(std::size_t parent) noexcept {
         return false;
     }
     its.down_until.store(0, std::memory_order_relaxed);
+    its.tried_until.store(0, std::memory_order_relaxed);
     return true;
 }
 

@@ -47,6 +47,14 @@ public:
     [[nodiscard]] std::vector<std::size_t> order(const filter::key_hash& key,
                                                  steady_time now) const;
 
+    /// Puts the first of `left` that the caller may ask in front, and those before it behind all others.
+    /// One whose time is up is asked by one caller, and by no other until that has failed, has succeeded, or
+    /// had `patience`: it may be as silent as it was. False: there is none, and all are as they were.
+    /// O(left), no allocation.
+    bool put_first(std::span<std::size_t> left,
+                   steady_time now,
+                   std::chrono::milliseconds patience) noexcept;
+
     /// A request sent to it (or a connection begun) at `begun` has failed. Requests that meet one
     /// outage together are one failure: nothing is counted if it was found down, or was down, since
     /// then. True, to one caller: it was up.
@@ -60,7 +68,8 @@ public:
     [[nodiscard]] bool has_failed(std::size_t parent) const noexcept;
     /// By what it failed last. @pre has_failed(parent), or it had when it was asked
     [[nodiscard]] failure_code trouble(std::size_t parent) const noexcept;
-    /// It is left alone after that for now.
+    /// It is left alone after that for now; or its time is up, and another request finds out just now
+    /// whether it answers again (put_first).
     [[nodiscard]] bool is_down(std::size_t parent, steady_time now) const noexcept;
 
 private:
@@ -68,10 +77,15 @@ private:
     [[nodiscard]] rank rank_of(std::size_t parent,
                                const filter::key_hash& key,
                                std::int64_t now) const noexcept;
+    [[nodiscard]] std::int64_t left_alone_until(std::size_t parent) const noexcept;
+    [[nodiscard]] bool may_try(std::size_t parent,
+                               steady_time now,
+                               std::chrono::milliseconds patience) noexcept;
 
     struct state {
-        std::uint64_t number = 0;                 // of the name
-        std::atomic<std::int64_t> down_until{0};  // steady, nanoseconds; 0: up
+        std::uint64_t number = 0;                  // of the name
+        std::atomic<std::int64_t> down_until{0};   // steady, nanoseconds; 0: up
+        std::atomic<std::int64_t> tried_until{0};  // the same; 0: nobody finds out
         std::atomic<unsigned> failures{0};
         std::atomic<failure_code> why{failure_code::no_parent};
     };

@@ -159,8 +159,11 @@ std::shared_ptr<const peer_book> make_book(std::span<const config::peer_options>
     }
     book->choice = choice_among(book->parents, before);
     if (live) {
-        auto homes = std::make_shared<const peer::homes>(node, *live);
+        auto homes = std::make_shared<peer::homes>(node, *live);
         const auto* known = before != nullptr ? before->homes.get() : nullptr;
+        if (known != nullptr) {
+            homes->go_on_as(*known);
+        }
         book->homes = known != nullptr && std::ranges::equal(known->others(), homes->others())
                           ? before->homes
                           : std::move(homes);

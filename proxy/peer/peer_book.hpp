@@ -83,8 +83,9 @@ struct peer_book {
 
 /// The book of these settings, siblings as `followed` and addressed as `addresses` say. Slots are
 /// those of `table`. `node`: this instance's name in Via. `live`: the siblings that URLs may belong
-/// to; none: URLs have no homes. `before`: its homes' state goes on where they are the same; a parent's
-/// where its address, credentials and name are, and so do connections through it; may be null.
+/// to; none: URLs have no homes. `before`: what is known of a home goes on where its name and slot are
+/// the same; of a parent where its address, credentials and name are, and so do connections through it;
+/// may be null.
 [[nodiscard]] std::shared_ptr<const peer_book> make_book(
     std::span<const config::peer_options> peers,
     const parent_credentials& credentials,

@@ -316,6 +316,72 @@ TEST_SUITE("scenario/homes") {
         CHECK(f.origin.count(path) == 1);
     }
 
+    TEST_CASE("what a node has stands in for an origin that its home can't reach") {
+        homes f{2};
+        const auto path = f.path_of(1, 0), other = f.path_of(1, 0);
+        const auto url = f.origin.url(path);
+        f.origin.on(path, ok("Age: 100\r\nCache-Control: max-age=60\r\nETag: \"1\"\r\n", "kept"));
+        CHECK(f[0].get(url).body == "kept");
+        CHECK(f[1].ask("PURGE", url).status == 200);
+        CHECK(f.asked(0) == 1);
+        f.origin.stop();
+        const auto got = f[0].get(url);
+        CHECK(got.status == 200);
+        CHECK(got.body == "kept");
+        CHECK(got.fields.all("Cache-Status").find("detail=origin-failed") != std::string::npos);
+        CHECK(f.asked(0) == 2);
+        // Without a copy it is what the home says, in this node's words.
+        const auto none = f[0].get(f.origin.url(other));
+        CHECK(none.status == 502);
+        CHECK(none.get("Proxy-Status").starts_with("node-0; error=connection_refused"));
+        CHECK(none.body.find("node-1 says so") != std::string::npos);
+        CHECK(f.failed(0) == 0);
+    }
+
+    TEST_CASE("what the home has had for longer does not take the place of what came since") {
+        homes f{2};
+        const auto path = f.path_of(1, 0);
+        const auto url = f.origin.url(path);
+        const auto version =
+            [](std::chrono::seconds from_now, const std::string& fields, const std::string& body) {
+                return "HTTP/1.1 200 OK\r\nDate: " + http_date(from_now) + "\r\n" + fields +
+                       "Content-Length: 2\r\n\r\n" + body;
+            };
+        f.origin.on(path,
+                    version(std::chrono::seconds{-100},
+                            "Cache-Control: max-age=3600\r\nETag: \"1\"\r\n",
+                            "v1"));
+        CHECK(f[1].get(url).body == "v1");
+        // Stale as it comes.
+        f.origin.on(path,
+                    version(std::chrono::seconds{0},
+                            "Age: 100\r\nCache-Control: max-age=60\r\nETag: \"2\"\r\n",
+                            "v2"));
+        const auto own = f[0].get(url, "Cookie: a=b\r\n");
+        CHECK(own.body == "v2");
+        REQUIRE(own.get("Cache-Status").ends_with("; stored"));
+        CHECK(f.asked(0) == 0);
+        CHECK(f[0].get(url).body == "v2");
+        CHECK(f.asked(0) == 1);
+        CHECK(f.origin.count(path) == 3);
+        CHECK(f.failed(0) == 0);  // it is not to blame
+        CHECK(f[1].get(url).body == "v1");
+        CHECK(f.origin.count(path) == 3);
+    }
+
+    TEST_CASE("a node knows that what the home fetches is shared with nobody") {
+        homes f{2};
+        const auto path = f.path_of(1, 0);
+        f.origin.on(path, ok("Cache-Control: no-store\r\n", "one's own"));
+        CHECK(eventually([&] {
+            CHECK(f[0].get(f.origin.url(path)).body == "one's own");
+            const auto page = f[0].admin("/explain?url=" + f.origin.url(path));
+            const auto storing = json::parse(page.body).at("storing");
+            return storing.is_object() && storing.at("from") == "last-answer" &&
+                   storing.at("reason") == "no-store";
+        }));
+    }
+
     TEST_CASE("a home that dies while it waits for the origin is passed by") {
         homes f{2};
         const auto path = f.path_of(1, 0);

@@ -159,6 +159,31 @@ TEST_SUITE("scenario/parents") {
         CHECK(f.origin.count("/a") == 1);
     }
 
+    TEST_CASE("a parent whose origin hangs is not down, and one that says nothing at all is") {
+        for (const bool lives : {true, false}) {
+            CAPTURE(lives);
+            auto settings = node_settings();
+            settings["timeouts"]["origin_head"] = "1s";
+            fleet f{0};
+            f.add(settings);
+            f.serve_everything();
+            fake_origin parent;
+            parent.otherwise([lives](origin_request& request, origin_connection& connection) {
+                if (lives && request.method == "OPTIONS") {
+                    CHECK(request.target == "*");
+                    connection.send(ok("", "here"));
+                } else {
+                    (void)connection.is_closed_by_proxy(patience);
+                }
+            });
+            f.tell(0, json::array({parent_at("p", parent.port())}));
+            REQUIRE(eventually([&] { return f[0].stats()["parents"]["up"].contains("p"); }));
+            CHECK(f[0].get(f.origin.url("/a")).body == "body of /a");
+            CHECK(figure(f[0].stats(), "/parents/up/p") == (lives ? 1 : 0));
+            CHECK(f.origin.count("/a") == 1);
+        }
+    }
+
     TEST_CASE("a parent that is down is left alone while the origin may be asked") {
         strangers f{1};
         f.serve_everything("Cache-Control: no-store\r\n");

@@ -78,6 +78,9 @@ TEST_SUITE("scenario/sites") {
         CHECK(f.asked(0, "far", "true-hit") == 0);
         CHECK(f.gateway_figure("/sites/asked") == 2);
         CHECK(f.gateway_figure("/sites/answered") == 2);
+        // Nor are they sights of its own.
+        const auto told = json::parse(f[1].admin("/explain?url=" + f.origin.url("/a")).body);
+        CHECK(told.at("admission").at("seen_before") == 0);
         // The gateway keeps nothing of it, and counts no request of a client's.
         CHECK(f[1].ask("GET", f.origin.url("/a"), "Cache-Control: only-if-cached\r\n").status ==
               504);

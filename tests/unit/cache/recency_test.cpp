@@ -89,6 +89,19 @@ TEST_SUITE("cache/recency") {
         CHECK_FALSE(is_outdated_by(*from_disk, *exchanged(0ms, 10ms, far_ahead)));
     }
 
+    TEST_CASE("by Date alone: the earlier is the older, and where one has none nobody knows") {
+        const auto held = exchanged(0ms, 10ms, later);
+        const auto is_before = [](const stored_response& one, const stored_response& kept) {
+            return is_dated_before(one.fields(), one.freshness().response_time, kept);
+        };
+        const auto at_noon = exchanged(20ms, 30ms, noon), undated = exchanged(20ms, 30ms);
+        CHECK(is_before(*at_noon, *held));
+        CHECK_FALSE(is_before(*held, *at_noon));
+        CHECK_FALSE(is_before(*held, *held));
+        CHECK_FALSE(is_before(*undated, *held));
+        CHECK_FALSE(is_before(*at_noon, *undated));
+    }
+
     TEST_CASE("of two of which one must be kept, one is") {
         // Two replace each other only where nothing tells them apart.
         for (const auto asked : {0ms, 5ms, 15ms, 25ms}) {

@@ -95,6 +95,58 @@ TEST_CASE("a sibling's word on a key is none for the responses to come") {
     CHECK(at.common.uncacheable.has(one.order->key, steady_now()));
 }
 
+TEST_CASE("what a home has just fetched, and none may share, is joined by none for a moment") {
+    node at;
+    arrival one{at};
+    one.came.fetched_now = true;
+    (void)one.head(of_five + "Set-Cookie: a=b\r\n", word_of::sibling);
+    const auto now = steady_now();
+    CHECK(at.common.uncacheable.has(one.order->key, now));
+    CHECK_FALSE(at.common.uncacheable.has(one.order->key, now + std::chrono::seconds{12}));
+}
+
+TEST_CASE("what a sibling has had for longer does not take the place of what is held here") {
+    auto options = with_memory(1u << 20);
+    options.admission.choice = {config::admission_policy::always, 2};
+    node at{options};
+    const auto dated = [](const char* hour) {
+        return "200 OK\r\nCache-Control: max-age=1000000000\r\nContent-Length: 5\r\n"
+               "Date: Sat, 01 Jan 2022 " +
+               std::string{hour} + ":00:00 GMT\r\n";
+    };
+    const auto keep = [&](const char* hour, const std::string& body, word_of whom, bool now) {
+        arrival one{at};
+        one.came.fetched_now = now;
+        const auto detail = std::string{one.head(dated(hour), whom).detail};
+        one.body(body);
+        one.end();
+        CHECK(one.found().has_value());
+        return detail + ' ' + one.found().value_or("");
+    };
+    CHECK(keep("12", "newer", word_of::origin, false) == " newer");
+    CHECK(keep("11", "older", word_of::sibling, false) == "older newer");
+    CHECK(keep("12", "equal", word_of::sibling, false) == " equal");
+    // By the home, for this request; and a Date in the future pins nothing.
+    CHECK(keep("11", "fetch", word_of::sibling, true) == " fetch");
+    CHECK(keep("10", "asked", word_of::origin, false) == " asked");
+}
+
+TEST_CASE("what another site asks for is no sight") {
+    auto options = with_memory(1u << 20);
+    options.admission.probation = false;
+    node at{options};
+    for (const auto who : {peer::asked_by::site, peer::asked_by::client}) {
+        arrival one{at};
+        one.order->asked_by = who;
+        one.head(of_five, word_of::sibling);
+        one.body("hello");
+        one.end();
+        const auto& order = *one.order;
+        CHECK(at.common.admission.peek(order.key, order.admission).seen_before ==
+              (who == peer::asked_by::client ? 1 : 0));
+    }
+}
+
 TEST_CASE("what is from a sibling is fresh for no longer than its max_age") {
     node at;
     const auto lifetime = [&](const std::string& fields, std::optional<http::seconds> at_most) {

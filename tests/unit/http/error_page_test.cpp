@@ -41,6 +41,10 @@ TEST_CASE("every failure becomes a response that we would accept ourselves") {
             CHECK(is_error_of(head.status, head.fields, "reprise-x"));
             CHECK_FALSE(is_error_of(head.status, head.fields, "reprise"));
             CHECK_FALSE(is_error_of(200, head.fields, "reprise-x"));
+            CHECK(error_told_by(head.status, head.fields, "reprise-x") ==
+                  static_cast<failure_code>(code));
+            CHECK_FALSE(error_told_by(head.status, head.fields, "reprise"));
+            CHECK_FALSE(error_told_by(200, head.fields, "reprise-x"));
             CHECK(has(wire, "a detail"));
             CHECK(has(wire, facts_of(static_cast<failure_code>(code)).setting));
         }

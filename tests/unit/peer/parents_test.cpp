@@ -99,6 +99,60 @@ TEST_SUITE("peer/parents") {
         CHECK_FALSE(choice.is_down(0, start + 3300ms));
     }
 
+    TEST_CASE("whether one answers again is found out by one request; all others go around it") {
+        parent_choice choice{four};
+        const auto key = nth_key(1, 1);
+        const auto best = choice.order(key, start).front();
+        const auto second = choice.order(key, start)[1];
+        choice.failed(best, start, start);
+        const auto back = start + 1s;
+        auto first = choice.order(key, back), other = choice.order(key, back);
+        REQUIRE(other.front() == best);
+        CHECK(choice.put_first(first, back, 10s));
+        CHECK(first.front() == best);
+        CHECK(choice.put_first(other, back, 10s));
+        CHECK(other.front() == second);
+        CHECK(other.back() == best);
+        CHECK(choice.is_down(best, back + 9999ms));
+        CHECK(choice.order(key, back + 9999ms).front() == second);
+        SUBCASE("it has not come back") {
+            CHECK_FALSE(choice.failed(best, back, back + 5s));
+            CHECK(choice.is_down(best, back + 6999ms));
+            CHECK_FALSE(choice.is_down(best, back + 7s));
+        }
+        SUBCASE("what was asked before it went down says nothing new") {
+            CHECK_FALSE(choice.failed(best, start, back + 5s));
+            CHECK_FALSE(choice.is_down(best, back + 10s));
+        }
+        SUBCASE("who tried it says nothing: another does") {
+            auto third = choice.order(key, back + 10s);
+            REQUIRE(third.front() == best);
+            CHECK(choice.put_first(third, back + 10s, 10s));
+            CHECK(third.front() == best);
+            CHECK(choice.is_down(best, back + 10s));
+        }
+        SUBCASE("it answers") {
+            CHECK(choice.succeeded(best));
+            CHECK_FALSE(choice.is_down(best, back));
+            for (int i = 0; i < 2; ++i) {
+                auto any = choice.order(key, back);
+                CHECK(choice.put_first(any, back, 10s));
+                CHECK(any.front() == best);
+            }
+        }
+    }
+
+    TEST_CASE("where none may be asked the order stays") {
+        parent_choice choice{four};
+        for (std::size_t i = 0; i < 4; ++i) {
+            choice.failed(i, start, start + std::chrono::milliseconds{i});
+        }
+        const auto order = choice.order(nth_key(1, 1), start + 500ms);
+        auto left = order;
+        CHECK_FALSE(choice.put_first(left, start + 500ms, 10s));
+        CHECK(left == order);
+    }
+
     TEST_CASE("when all are down all are named, the first to come back in front") {
         parent_choice choice{four};
         for (std::size_t i = 0; i < 4; ++i) {

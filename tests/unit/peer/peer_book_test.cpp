@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -83,7 +85,8 @@ TEST_SUITE("peer/peer_book") {
         CHECK_FALSE(book->is_listener(at("192.0.2.7"), 443, {}));
     }
 
-    TEST_CASE("a peer may listen on its own port, on another peer's, and where we listen ourselves") {
+    TEST_CASE(
+        "a peer may listen on its own port, on another peer's, and where we listen ourselves") {
         const std::vector<config::peer_options> peers{sibling("a", "http://10.0.0.1:3128"),
                                                       sibling("b", "http://10.0.0.2:3129")};
         sibling_table table;
@@ -158,6 +161,36 @@ TEST_SUITE("peer/peer_book") {
         REQUIRE(alone->homes);
         CHECK(alone->homes != first->homes);
         CHECK_FALSE(of(std::nullopt, first.get())->homes);
+    }
+
+    TEST_CASE("a home that does not answer is passed by though another node comes or goes") {
+        sibling_table table;
+        const auto of = [&](const std::vector<live_node>& nodes, const peer_book* before) {
+            return make_book({}, {}, "us", {}, {}, {}, nodes, table, before);
+        };
+        // Of those of so many keys.
+        const auto names = [](const peer_book& book) {
+            std::set<std::string> out;
+            for (std::uint64_t i = 0; i < 500; ++i) {
+                const filter::key_hash key{i * 0x9e3779b97f4a7c15, (i + 7) * 0xbf58476d1ce4e5b9};
+                const auto home = book.homes->of(key, false, steady_now());
+                out.insert(home ? std::string{home->name} : "us");
+            }
+            return out;
+        };
+        const auto first = of({{0, "a", false}, {1, "b", false}}, nullptr);
+        const failure why{failure_code::origin_head_timeout, ""};
+        for (int i = 0; i < 10; ++i) {  // so that it lasts for as long as this test
+            first->homes->failed(0, steady_now() + std::chrono::hours{i}, why);
+        }
+        REQUIRE(names(*first) == std::set<std::string>{"b", "us"});
+        const auto more = of({{2, "c", false}, {1, "b", false}, {0, "a", false}}, first.get());
+        CHECK(names(*more) == std::set<std::string>{"b", "c", "us"});
+        const auto less = of({{0, "a", false}}, more.get());
+        CHECK(names(*less) == std::set<std::string>{"us"});
+        // Another slot is another node.
+        const auto moved = of({{3, "a", false}}, less.get());
+        CHECK(names(*moved) == std::set<std::string>{"a", "us"});
     }
 }
 
