@@ -13,14 +13,21 @@
 
 namespace reprise::proxy::net {
 
-/// So long the outer connection may take nothing of what it is given.
+/// So long the other side of the outer connection may acknowledge nothing of what it is given; and so
+/// long, in all, may what is left behind a closed near end take.
 inline constexpr std::chrono::seconds carried_write_patience{60};
 
-/// The near end, prepared (io.hpp). Whatever ends one side, in either direction, closes both, after
-/// the bytes before it: ends are the inner session's to say. Time limits on what is read are those
-/// of the near end's owner, whose closing ends it all. Its remote_endpoint means nothing.
+/// The near end, prepared (io.hpp). A shutdown of it is passed on, after the bytes before it, and what
+/// comes inwards goes on; closing it ends all. An end of the outer connection, of whatever kind, closes
+/// both, after the bytes before it: ends are the inner session's to say. Out of patience, the outer
+/// connection is reset. Time limits on what is read are those of the near end's owner. To the near end
+/// what was carried counts as acknowledged: it goes in pieces of 16 KiB, of which the outer connection
+/// keeps one or two unsent. Its remote_endpoint means nothing.
 /// Memory: 32 KiB, and what the kernel holds of a socket pair.
 /// Errors: out_of_memory.
-[[nodiscard]] attempt<tcp_socket> carry(byte_stream outer, deadlines& timer);
+[[nodiscard]] attempt<tcp_socket> carry(
+    byte_stream outer,
+    deadlines& timer,
+    std::chrono::milliseconds patience = carried_write_patience);
 
 }  // namespace reprise::proxy::net

@@ -28,9 +28,9 @@ awaitable<attempt<opened>> open_through(pool_state& mine,
                                         steady_time until) {
     const std::string host{to.host};
     far_end far{host, to.port};
-    const auto parents_trust = mine.trust;
+    trust_of_the_day trust_now = [&mine] { return mine.trust; };
     auto passed = co_await connect_through(
-        mine.names, std::move(judge), parents_trust, to.through, std::move(far), until);
+        mine.names, std::move(judge), std::move(trust_now), to.through, std::move(far), until);
     if (passed.has_error()) {
         co_return std::move(passed.error());
     }
@@ -41,6 +41,7 @@ awaitable<attempt<opened>> open_through(pool_state& mine,
                                      failure{failure_code::origin_closed, gone.message()});
     }
     const auto trust = mine.trust;
+    const auto parent_believed_by = passed->believed_by;
     tls_server server{host, to.port, &mine.sessions};
     auto secured = co_await secure_passage(
         std::move(*passed), trust, std::move(server), mine.timer, until);
@@ -49,7 +50,7 @@ awaitable<attempt<opened>> open_through(pool_state& mine,
     }
     // Both ends are believed: kept is what both would be by the trust of the day.
     co_return opened{
-        std::move(*secured), parent.address(), to.through->tls ? parents_trust : trust};
+        std::move(*secured), parent.address(), parent_believed_by ? parent_believed_by : trust};
 }
 
 awaitable<attempt<opened>> open_directly(pool_state& mine,

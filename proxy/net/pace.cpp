@@ -9,14 +9,12 @@
 namespace reprise::proxy::net {
 
 namespace {
-// A batch of a body, so that the next one is there when the last has gone.
-constexpr int most_unsent = 128 << 10;
 constexpr unsigned looks = 8;  // in a period
 }  // namespace
 
-void keep_little_unsent(int descriptor) noexcept {
+void keep_little_unsent(int descriptor, int most_bytes) noexcept {
     static_cast<void>(
-        ::setsockopt(descriptor, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &most_unsent, sizeof most_unsent));
+        ::setsockopt(descriptor, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &most_bytes, sizeof most_bytes));
 }
 
 pace_guard::pace_guard(deadlines& all, gauge moved, deadline::action too_slow)

@@ -21,7 +21,8 @@ namespace reprise::proxy::net {
 /// Lets the kernel hold little of what the other side has no room for yet (TCP_NOTSENT_LOWAT), so
 /// that slow readers cost little memory and what is written is soon sent. Sockets that a listening
 /// one accepts have what it has, without a call of their own. Errors are ignored.
-void keep_little_unsent(int descriptor) noexcept;
+/// @param most_bytes  a batch of a body, so that the next one is there when the last has gone
+void keep_little_unsent(int descriptor, int most_bytes = 128 << 10) noexcept;
 
 /// A guard against a peer that reads too slowly: deadline::guard_rate over a figure that is looked
 /// at. Its clock runs while somebody waits, from begin() to end(), and stands between these: short

@@ -130,7 +130,7 @@ awaitable<attempt<passage>> ask_to_connect(
 
 awaitable<attempt<passage>> connect_through(resolver& names,
                                             std::shared_ptr<const destination_guard> guard,
-                                            tls_trust_ptr trust,
+                                            trust_of_the_day trust,
                                             way_ptr way,
                                             far_end to,
                                             steady_time until) {
@@ -144,13 +144,18 @@ awaitable<attempt<passage>> connect_through(resolver& names,
             std::move(plain), std::move(way), std::move(to), names.timer(), until);
     }
     tls_server server{way->host, way->port, nullptr};
+    auto believed_by = trust();
     auto secured = co_await connect_tls(
-        std::move(*socket), std::move(trust), std::move(server), names.timer(), until);
+        std::move(*socket), believed_by, std::move(server), names.timer(), until);
     if (secured.has_error()) {
         co_return parent_not_reached(way->name, std::move(secured.error()));
     }
-    co_return co_await ask_to_connect(
+    auto passed = co_await ask_to_connect(
         std::move(*secured), std::move(way), std::move(to), names.timer(), until);
+    if (passed) {
+        passed->believed_by = std::move(believed_by);
+    }
+    co_return std::move(passed);
 }
 
 awaitable<attempt<byte_stream>> secure_passage(

@@ -17,6 +17,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -45,8 +46,12 @@ struct far_end {
 /// A connection to the far end, by way of the parent.
 struct passage {
     byte_stream stream;
-    read_buffer behind;  ///< bytes of the far end that came with the parent's answer
+    read_buffer behind;           ///< bytes of the far end that came with the parent's answer
+    tls_trust_ptr believed_by{};  ///< who believed the parent's certificate; null: it has none
 };
+
+/// Whom to believe now: asked when a handshake begins, since a reload may come between.
+using trust_of_the_day = std::function<tls_trust_ptr()>;
 
 /// What a parent's head may take, and how many 1xx may come before it.
 inline constexpr std::size_t most_connect_head = 16u << 10;
@@ -59,12 +64,13 @@ inline constexpr unsigned most_connect_interim = 4;
     byte_stream parent, way_ptr way, far_end to, deadlines& timer, steady_time until);
 
 /// The same, from the name of the parent on: dial, TLS where it has that, CONNECT.
+/// @param trust  asked when there is a connection to the parent, if that has TLS
 /// Errors: those above; no_parent: it can't be reached; parent_certificate: it is not whom it should
 /// be; out_of_memory.
 [[nodiscard]] awaitable<attempt<passage>> connect_through(
     resolver& names,
     std::shared_ptr<const destination_guard> guard,
-    tls_trust_ptr trust,
+    trust_of_the_day trust,
     way_ptr way,
     far_end to,
     steady_time until);

@@ -6,7 +6,9 @@
 #include "proxy/thread/worker.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 
 namespace reprise::proxy::serve {
@@ -81,11 +83,18 @@ awaitable<attempt<net::passage>> reach_by_parents(const wanted_far_end& to) {
     }
     const bool has_via = http::find(to.head.fields, http::field_id::via) != nullptr;
     const auto key = to.w.common.peers->key_of(end.host + ':' + std::to_string(end.port));
-    for (const auto at : book->choice->order(key, steady_now())) {
+    const net::trust_of_the_day trust = [&w = to.w] { return w.current->trust; };
+    auto order = book->choice->order(key, steady_now());
+    for (std::size_t next = 0; next < order.size(); ++next) {
+        // Where none may be asked the best is asked all the same.
+        (void)book->choice->put_first(std::span{order}.subspan(next),
+                                      steady_now(),
+                                      to.settings.options.timeouts.origin_connect);
+        const auto at = order[next];
         const auto& parent = book->parents[at];
         const auto begun = steady_now();
         auto made = co_await net::connect_through(
-            to.w.names, to.settings.guard, to.settings.trust, parent.way, end, patience(to));
+            to.w.names, to.settings.guard, trust, parent.way, end, patience(to));
         if (made) {
             peer::note_parent_works(*book, at);
         }

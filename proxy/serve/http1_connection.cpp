@@ -6,6 +6,29 @@ namespace reprise::proxy::serve {
 
 namespace {
 constexpr std::chrono::milliseconds between_looks{250};  // for clients that left
+
+// While it lives the worker's watch looks at the connection. What has no memory to be armed does not
+// count either: nobody would arm it then.
+class watched_wait {
+public:
+    watched_wait(thread::worker& w, bool& waiting) : w_{w}, waiting_{waiting} {
+        if (w_.watched == 0) {
+            w_.watch.expire_after(between_looks);
+        }
+        ++w_.watched;
+        waiting_ = true;
+    }
+    ~watched_wait() {
+        waiting_ = false;
+        --w_.watched;
+    }
+    watched_wait(const watched_wait&) = delete;
+    watched_wait& operator=(const watched_wait&) = delete;
+
+private:
+    thread::worker& w_;
+    bool& waiting_;
+};
 }  // namespace
 
 http1_connection::http1_connection(thread::worker& w, net::byte_stream of)
@@ -17,13 +40,11 @@ awaitable<ended> http1_connection::wait(steady_time until) {
     if (gone_) {
         co_return ended::gone;
     }
-    waiting_ = true;
-    if (w_.watched++ == 0) {
-        w_.watch.expire_after(between_looks);
+    bool signalled = false;
+    {
+        const watched_wait watched{w_, waiting_};
+        signalled = co_await news.wait(until);
     }
-    const bool signalled = co_await news.wait(until);
-    waiting_ = false;
-    --w_.watched;
     if (!signalled && stream.client_left()) {
         gone_ = true;  // shorter waits than between_looks are not looked at
     }

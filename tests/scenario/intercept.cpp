@@ -2,6 +2,7 @@
 
 #include "tests/scenario/opened_world.hpp"
 
+#include <atomic>
 #include <csignal>
 #include <memory>
 #include <openssl/ssl.h>
@@ -66,31 +67,75 @@ TEST_SUITE("scenario/intercept") {
         CHECK(is_hit(w.enter("a.test")->ask(w.get("a.test", "/a"))));
     }
 
+    namespace {
+
+    /// An opened_world whose clients reach the proxy by TLS.
+    struct world_by_tls : opened_world {
+        world_by_tls() {
+            const auto own = of_the_proxy().issue("IP:127.0.0.1");
+            settings["listeners"] = json::array(
+                {json{{"address", "127.0.0.1:0"},
+                      {"tls",
+                       {{"certificate", files.write("own.pem", own.certificate)},
+                        {"key", files.write("own.key", own.key)}}}}});
+            proxy = std::make_unique<proxy_process>(settings);
+        }
+        /// An opened tunnel of such a client's.
+        struct tunnel {
+            tls_client outer, inner;
+            explicit tunnel(const world_by_tls& w)
+                : outer{w.proxy->port(), of_listener()},
+                  inner{entered(w), w.wishes("a.test")} {}
+
+            stream entered(const world_by_tls& w) {
+                outer.http().send(w.connect_request("a.test"));
+                REQUIRE(outer.http().read_head("CONNECT").status == 200);
+                return stream{outer.http().connection().release()};
+            }
+            static tls_peer::wishes of_listener() {
+                tls_peer::wishes wanted;
+                wanted.trusted = of_the_proxy().certificate();
+                return wanted;
+            }
+        };
+    };
+
+    }  // namespace
+
     TEST_CASE("a client that reaches us by TLS has its tunnels opened inside that") {
-        opened_world w;
+        world_by_tls w;
         w.origin.on("/a", ok(std::string{cacheable}, "hello"));
-        const auto own = of_the_proxy().issue("IP:127.0.0.1");
-        w.settings["listeners"] = json::array(
-            {json{{"address", "127.0.0.1:0"},
-                  {"tls",
-                   {{"certificate", w.files.write("own.pem", own.certificate)},
-                    {"key", w.files.write("own.key", own.key)}}}}});
-        w.proxy = std::make_unique<proxy_process>(w.settings);
-        tls_peer::wishes of_listener;
-        of_listener.trusted = of_the_proxy().certificate();
         for (int i = 0; i < 2; ++i) {
-            tls_client outer{w.proxy->port(), of_listener};
-            outer.http().send(w.connect_request("a.test"));
-            REQUIRE(outer.http().read_head("CONNECT").status == 200);
-            tls_client inner{stream{outer.http().connection().release()}, w.wishes("a.test")};
+            world_by_tls::tunnel one{w};
             const std::string large(300 * kib, 'x');
             w.origin.on("/large", ok(std::string{cacheable}, large));
-            CHECK(inner.ask(w.get("a.test", "/a")).body == "hello");
-            CHECK(inner.ask(w.get("a.test", "/large")).body == large);
+            CHECK(one.inner.ask(w.get("a.test", "/a")).body == "hello");
+            CHECK(one.inner.ask(w.get("a.test", "/large")).body == large);
         }
         CHECK(w.origin.count("/a") == 1);
         CHECK(w.origin.count("/large") == 1);
         CHECK(w.figure("opened") == 2);
+    }
+
+    TEST_CASE("inside a client's TLS too a body goes on behind an early answer that has ended") {
+        world_by_tls w;
+        std::atomic<bool> whole{false};
+        w.origin.on_head("/early", [&](origin_request& request, origin_connection& connection) {
+            connection.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" +
+                            chunk("soon") + chunk(""));
+            connection.read_body(request);
+            whole = request.body_complete;
+        });
+        // A client of HTTP/1.0 sees the end of such an answer by the connection's alone.
+        world_by_tls::tunnel one{w};
+        auto& client = one.inner.http();
+        client.send("POST /early HTTP/1.0\r\nHost: " + w.at("a.test") +
+                    "\r\nContent-Length: 1000000\r\n\r\n" + std::string(1000, 'x'));
+        const auto early = client.read("POST");
+        CHECK(early.complete());
+        CHECK(early.body == "soon");
+        client.send(std::string(999'000, 'x'));
+        CHECK(eventually([&] { return whole.load(); }));
     }
 
     TEST_CASE("what the guard refuses is refused at CONNECT, and no tunnel opened to it") {

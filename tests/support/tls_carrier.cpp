@@ -43,9 +43,10 @@ tls_carrier::~tls_carrier() {
 void tls_carrier::carry() {
     bool reading = true;
     std::string block;
-    while (!stop_ && reading) {
-        const bool decrypted = peer_.has_decrypted();
-        pollfd both[2] = {{peer_.socket(), POLLIN, 0},
+    // Behind the other side's end what is sent goes on, until the other side takes no more.
+    while (!stop_ && (reading || (sending_ && end_ == tls_end::closed))) {
+        const bool decrypted = reading && peer_.has_decrypted();
+        pollfd both[2] = {{reading ? peer_.socket() : -1, POLLIN, 0},
                           {sending_ ? plain_ : -1, static_cast<short>(POLLIN), 0}};
         ::poll(both, 2, decrypted ? 0 : 5);
         if (stop_) {
@@ -55,7 +56,8 @@ void tls_carrier::carry() {
             char bytes[16 << 10];
             const auto got = ::recv(plain_, bytes, sizeof bytes, MSG_DONTWAIT);
             if (got > 0) {
-                peer_.send({bytes, static_cast<std::size_t>(got)});
+                const bool sent = peer_.send({bytes, static_cast<std::size_t>(got)});
+                sending_ = sending_ && (sent || reading);
             } else if (got == 0) {
                 peer_.finish_sending();
                 sending_ = false;
@@ -69,6 +71,7 @@ void tls_carrier::carry() {
             } else if (end != tls_end::timed_out) {
                 end_ = end;
                 reading = false;
+                ::shutdown(plain_, SHUT_WR);
             }
         }
     }

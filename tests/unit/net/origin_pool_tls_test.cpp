@@ -83,14 +83,6 @@ TEST_CASE("a bad certificate is a failed dial that leaves no connection open") {
 
 namespace {
 
-tls_trust_ptr heeding(const std::string& list) {
-    const tests::temp_dir at;
-    static_cast<void>(trust_of_the_test());  // moves the system's store
-    config::origin_options options;
-    options.crl_file = at.write("list", list);
-    return tls_trust::read(options);
-}
-
 /// A word of the far side's, and with it what it sends behind the handshake.
 void hear_from(pool_bench& bench, tests::tls_peer& peer, origin_lease& lease) {
     REQUIRE(peer.send("hello"));

@@ -28,6 +28,15 @@ inline tls_trust_ptr trust_of_the_test() {
     return tls_trust::read({});
 }
 
+/// The same, but for what is on this list.
+inline tls_trust_ptr heeding(const std::string& list) {
+    const tests::temp_dir at;
+    static_cast<void>(trust_of_the_test());  // moves the system's store
+    config::origin_options options;
+    options.crl_file = at.write("list", list);
+    return tls_trust::read(options);
+}
+
 inline tls_identity_ptr identity_for(const tests::made_certificate& made) {
     const tests::temp_dir at;
     return tls_identity::read({at.write("c", made.certificate), at.write("k", made.key)}, "tls");

@@ -1,4 +1,3 @@
-#include "proxy/net/carried.hpp"
 #include "proxy/net/origin_pool.hpp"
 #include "proxy/net/way_through.hpp"
 #include "tests/unit/net/tls_bench.hpp"
@@ -226,10 +225,10 @@ struct pool_bench_through : test_loop {
             }
         });
     }
-    way_ptr way(bool tls = false) {
+    way_ptr way(bool tls = false, std::string host = "127.0.0.1") {
         return std::make_shared<const way_through>(
             way_through{.name = "p",
-                        .host = "127.0.0.1",
+                        .host = std::move(host),
                         .port = listening.local_endpoint().port(),
                         .tls = tls,
                         .credentials = "Basic dTpw",
@@ -239,9 +238,17 @@ struct pool_bench_through : test_loop {
         auto got = co_await from.acquire(to, false, late());
         into.emplace(std::move(got));
     }
-    int begin(const origin_address& to) {
+    /// `while_dialled` happens before there is a connection. @pre then the parent is p.test
+    int begin(const origin_address& to, const std::function<void()>& while_dialled = {}) {
         const auto had = accepted.size();
+        const auto dials = pool.figures().dials.load();
+        server.set_v4("p.test", "127.0.0.1");
         start(take(pool, to, result));
+        if (while_dialled) {
+            run_until([&] { return pool.figures().dials > dials; });  // its name is looked up
+            REQUIRE(accepted.size() == had);
+            while_dialled();
+        }
         run_until([&] { return accepted.size() > had; });
         REQUIRE(accepted.size() == had + 1);
         return accepted.back().release();
@@ -273,12 +280,17 @@ void send_to(int socket, std::string_view text) {
           static_cast<::ssize_t>(text.size()));
 }
 
+const tests::made_certificate& of_the_parent() {
+    static const auto made = known_authority().issue("DNS:p.test,IP:127.0.0.1");
+    return made;
+}
+
 /// A parent behind TLS, from its handshake to the end of what it carries to and from `far`. What it
 /// was asked; `asked` is called before it answers.
 std::string carry_by_tls(
     int socket, int far, const std::function<void()>& asked = [] {}) {
     std::string head;
-    auto outer = tests::tls_peer::server(socket, known_authority().issue("IP:127.0.0.1"));
+    auto outer = tests::tls_peer::server(socket, of_the_parent());
     if (!outer.shake_hands()) {
         return head;
     }
@@ -525,14 +537,42 @@ TEST_CASE("a connection inside a parent's TLS is kept where one trust judged bot
     }
 }
 
-TEST_CASE("an end of the carrying connection is the end of what it carries, after its bytes") {
-    tls_bench bench;
-    byte_stream outer{std::move(bench.pair.ours)};
-    auto near = carry(std::move(outer), bench.timer);
-    REQUIRE(near.has_value());
-    REQUIRE_FALSE(bench.finish(write_text(bench.pair.theirs, "the last")));
-    bench.pair.theirs.close();
-    CHECK(bench.finish(read_to_end(*near)) == "the last");
+TEST_CASE(
+    "those who are believed at a parent's handshake judge it, not those at the dial's beginning") {
+    const auto list = known_authority().revoke(of_the_parent().certificate);
+    for (const bool is_revoked : {true, false}) {
+        CAPTURE(is_revoked);
+        pool_bench_through bench;
+        const origin_address to{"a.test", 443, false, true, bench.way(true, "p.test")};
+        const int socket = bench.begin(
+            to, [&] { bench.pool.set_trust(is_revoked ? heeding(list) : trust_of_the_test()); });
+        int ends[2];
+        REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
+        std::string head;
+        std::thread parent{[&] { head = carry_by_tls(socket, ends[0]); }};
+        std::thread far{[&] {
+            auto origin = tests::tls_peer::server(ends[1], known_authority().issue("DNS:a.test"));
+            static_cast<void>(origin.shake_hands());
+        }};
+        bench.run_until([&] { return bench.result.has_value(); });
+        REQUIRE(bench.result);
+        CHECK(bench.result->has_error() == is_revoked);
+        if (bench.result->has_value()) {
+            // It is kept under those who believed both ends.
+            (*bench.result)->give_back();
+            auto again = bench.pool.try_acquire(to);
+            CHECK(again);
+            again.close();
+        } else {
+            CHECK(bench.result->error().code == failure_code::parent_certificate);
+            CHECK(bench.result->error().detail ==
+                  "p: tls_certificate: the certificate of p.test: certificate revoked");
+            ::close(ends[0]);
+        }
+        bench.join_running(parent);
+        bench.join_running(far);
+        CHECK(head.empty() == is_revoked);  // nor was it told anything
+    }
 }
 
 TEST_SUITE_END();
