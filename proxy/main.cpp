@@ -268,10 +268,16 @@ int serve(const config::options& options,
         });
     };
     keep_house();
+    const server::service_manager manager;
     const auto succeeded = [&](pid_t by) {
-        boost::asio::post(io, [&io, by] {
+        boost::asio::post(io, [&io, &manager, by] {
             log::info("upgrade: process ", by, " serves; draining");
-            server::tell_service_manager("MAINPID=" + std::to_string(by));
+            if (!manager.tell("MAINPID=" + std::to_string(by))) {
+                log::error("upgrade: the service manager could not be told that process ",
+                           by,
+                           " is the main one now: it ends that when this one has drained, unless "
+                           "the service is started anew before");
+            }
             io.stop();
         });
     };
@@ -282,7 +288,7 @@ int serve(const config::options& options,
         case SIGUSR2: proxy.hand_over(how.words, succeeded); break;
         default:
             log::info("draining");
-            server::tell_service_manager("STOPPING=1");
+            (void)manager.tell("STOPPING=1");
             io.stop();
         }
     });
@@ -298,7 +304,7 @@ int serve(const config::options& options,
         }
         if (!before) {
             // Once: it hears of the next process by MAINPID.
-            server::tell_service_manager("READY=1");
+            (void)manager.tell("READY=1");
         } else {
             before->begin([&proxy, &io] {
                 proxy.tell_purges_to(nullptr);

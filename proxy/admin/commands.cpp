@@ -68,14 +68,18 @@ std::size_t width_of_terminal() {
     return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40 ? size.ws_col : 80;
 }
 
+// An answer that is not the page which was asked for, in a line.
+std::string refusal(const admin_told& told) {
+    return std::to_string(told.status) + ": " +
+           for_terminal(told.body.substr(0, told.body.find_last_not_of('\n') + 1)) + '\n';
+}
+
 // What a page says, by `page`, or as it came; `no` where it is no JSON, or none of these statuses.
 template <class Page>
 int print(const admin_told& told, bool as_json, bool is_answer, Page page) {
     const auto said = json::parse(told.body, nullptr, false);
     if (!is_answer || said.is_discarded()) {
-        std::cerr << "reprise: " << told.status << ": "
-                  << for_terminal(told.body.substr(0, told.body.find_last_not_of('\n') + 1))
-                  << '\n';
+        std::cerr << "reprise: " << refusal(told);
         return commands::no;
     }
     std::cout << (as_json ? told.body : page(said)) << std::flush;
@@ -235,8 +239,14 @@ int commands::what_was_said::watch_status(const admin_door& at) const {
         } else {
             const auto& told = std::get<admin_told>(answer);
             const auto stats = json::parse(told.body, nullptr, false);
-            how = says_well(stats) ? done : no;
-            page = as_json   ? told.body
+            const bool is_page = told.status == 200 && !stats.is_discarded();
+            if (!is_page && looks == 1) {
+                std::cerr << "reprise: " << refusal(told);
+                return no;
+            }
+            how = is_page && says_well(stats) ? done : no;
+            page = !is_page  ? refusal(told)
+                   : as_json ? told.body
                    : redraws ? status_page(stats, width_of_terminal())
                              : status_line(stats);
         }

@@ -165,12 +165,13 @@ constexpr metric own_rows[] = {
                                  facts_of(static_cast<failure_code>(i)).name);
                  }
              }),
-    by_label("reprise_hit_ratio",
-             "hit_ratio",
-             "window",
-             "Share of answered requests (hit, revalidated, stale, miss, collapsed, pass) that "
-             "were answered from the store (hit, revalidated, stale).",
-             [](in from, out sink) { draw_ratios(from, sink, &window_figures::hit_ratio); }),
+    by_label(
+        "reprise_hit_ratio",
+        "hit_ratio",
+        "window",
+        "Share of answered requests (hit, revalidated, stale, miss, sibling, collapsed, pass) that "
+        "were answered from the store (hit, revalidated, stale).",
+        [](in from, out sink) { draw_ratios(from, sink, &window_figures::hit_ratio); }),
     by_label("reprise_byte_hit_ratio",
              "byte_hit_ratio",
              "window",
@@ -182,7 +183,7 @@ constexpr metric own_rows[] = {
      "class",
      "",
      "From a request's complete head to the first byte of its response: hits (hit, stale), misses "
-     "(miss, revalidated, collapsed) and what is passed through.",
+     "(miss, revalidated, sibling, collapsed) and what is passed through.",
      [](in from, out sink) { draw_latencies(from.counts.first_byte, sink); }},
     {"reprise_request_seconds",
      metric_kind::histogram,

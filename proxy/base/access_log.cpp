@@ -4,6 +4,7 @@
 #include "proxy/base/access_lane.hpp"
 #include "proxy/base/line_writer.hpp"
 #include "proxy/base/log.hpp"
+#include "proxy/base/seldom.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -215,6 +216,7 @@ private:
             try {
                 again = true;
                 last = round();
+                say_errors();
                 again = false;
             } catch (...) {
                 // No memory for the queue: the lanes keep their lines, the next round may do
@@ -223,6 +225,19 @@ private:
             }
             dropped_writing_.store(lines_.dropped(), std::memory_order_relaxed);
             errors_.store(lines_.errors() + reopen_failures_, std::memory_order_relaxed);
+        }
+    }
+
+    // Of a full disk nobody else tells the operator why lines are lost.
+    void say_errors() {
+        if (lines_.errors() == errors_said_) {
+            return;
+        }
+        errors_said_ = lines_.errors();
+        if (const auto more = refused_.due()) {
+            log::warn("log.access: lines are lost, since they can't be written: ",
+                      lines_.last_error().message(),
+                      *more);
         }
     }
 
@@ -330,7 +345,9 @@ private:
     std::uint64_t lines_of_ended_ = 0, dropped_of_ended_ = 0;
     std::thread thread_;
 
-    line_writer lines_;                  ///< the log's thread alone
+    line_writer lines_;              ///< the log's thread alone
+    std::uint64_t errors_said_ = 0;  ///< the same
+    log::seldom refused_;
     std::uint64_t reopen_failures_ = 0;  ///< the log's thread alone
 
     std::atomic<std::uint64_t> lines_unmade_{0};

@@ -46,6 +46,7 @@ void line_writer::flush(std::optional<std::chrono::steady_clock::time_point> dea
         }
         if (wrote.error != boost::system::errc::operation_would_block) {
             ++errors_;
+            last_error_ = wrote.error;
             drop_queue();
         } else if (!deadline) {
             return;

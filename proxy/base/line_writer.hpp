@@ -5,6 +5,8 @@
 
 #include "proxy/base/log_output.hpp"
 
+#include <boost/system/error_code.hpp>
+
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -35,6 +37,8 @@ public:
     [[nodiscard]] const log_output& output() const noexcept { return output_; }
     [[nodiscard]] std::uint64_t dropped() const noexcept { return dropped_; }
     [[nodiscard]] std::uint64_t errors() const noexcept { return errors_; }
+    /// The last of them; none: there was none.
+    [[nodiscard]] boost::system::error_code last_error() const noexcept { return last_error_; }
 
 private:
     void drop_queue() noexcept;
@@ -48,6 +52,7 @@ private:
     bool owes_end_ = false;    ///< the queue begins with the end of that line
     std::uint64_t dropped_ = 0;
     std::uint64_t errors_ = 0;
+    boost::system::error_code last_error_;
 };
 
 }  // namespace reprise::proxy

@@ -1,42 +1,44 @@
 #include "proxy/server/service_manager.hpp"
 
-#include "proxy/base/descriptor.hpp"
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
-#include <sys/socket.h>
-#include <sys/un.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 namespace reprise::proxy::server {
 
-void tell_service_manager(std::string_view state) noexcept {
+service_manager::service_manager() noexcept {
     // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets it
     const char* const named = std::getenv("NOTIFY_SOCKET");
     if (named == nullptr) {
         return;
     }
     const std::string_view path{named};
-    sockaddr_un to{};
-    if ((path.empty() || (path[0] != '/' && path[0] != '@')) || path.size() >= sizeof to.sun_path) {
+    if ((path.empty() || (path[0] != '/' && path[0] != '@')) ||
+        path.size() >= sizeof to_.sun_path) {
         return;
     }
-    to.sun_family = AF_UNIX;
-    std::copy(path.begin(), path.end(), to.sun_path);
+    to_.sun_family = AF_UNIX;
+    std::copy(path.begin(), path.end(), to_.sun_path);
     if (path[0] == '@') {
-        to.sun_path[0] = '\0';  // an abstract name (unix(7))
+        to_.sun_path[0] = '\0';  // an abstract name (unix(7))
     }
-    const descriptor socket{::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
-    const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + path.size());
-    (void)::sendto(socket.get(),
-                   state.data(),
-                   state.size(),
-                   MSG_NOSIGNAL | MSG_DONTWAIT,
-                   reinterpret_cast<const sockaddr*>(&to),
-                   size);
+    size_ = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + path.size());
+    socket_ = descriptor{::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
+    constexpr timeval patience{.tv_sec = 2, .tv_usec = 0};
+    (void)::setsockopt(socket_.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+}
+
+bool service_manager::tell(std::string_view state) const noexcept {
+    return size_ == 0 || ::sendto(socket_.get(),
+                                  state.data(),
+                                  state.size(),
+                                  MSG_NOSIGNAL,
+                                  reinterpret_cast<const sockaddr*>(&to_),
+                                  size_) >= 0;
 }
 
 std::string write_pid_file(const std::string& path) {

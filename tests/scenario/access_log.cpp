@@ -231,6 +231,16 @@ TEST_SUITE("scenario/access_log") {
         CHECK(tunnel["outcome"] == "tunnel");
     }
 
+    TEST_CASE("what refuses the lines is named where the operator looks") {
+        auto settings = storing_settings();
+        settings["log"]["access"] = "/dev/full";
+        world w{settings};
+        w.origin.on("/a", ok("", "hello"));
+        CHECK(w.get("/a").status == 200);
+        CHECK(w.proxy.says(
+            "log.access: lines are lost, since they can't be written: No space left on device"));
+    }
+
     TEST_CASE("\"off\" logs nothing") {
         auto settings = basic_settings();
         settings["log"]["access"] = "off";

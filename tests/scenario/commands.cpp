@@ -2,6 +2,7 @@
 
 #include "tests/scenario/world.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -215,6 +216,33 @@ TEST_SUITE("scenario/commands") {
         REQUIRE(there.count("/healthz") == 1);
         CHECK(there.requests("/healthz").front().get("Host") == "localhost:" + port);
         CHECK(life.exit_status == 0);
+    }
+
+    TEST_CASE("what answers in the proxy's place hears no token unless it is wanted, and is no "
+              "proxy without traffic") {
+        const temp_dir place;
+        fake_origin there;
+        there.otherwise([](origin_request&, origin_connection& connection) {
+            connection.send(answer("503 Service Unavailable", "", "busy just now\n"));
+        });
+        const json settings{{"admin",
+                             {{"address", "127.0.0.1:" + std::to_string(there.port())},
+                              {"socket", "off"},
+                              {"token_file", place.write("token", "secret-of-some-length\n")}}}};
+        const auto config = place.write("settings.json", settings.dump());
+        const auto watched = run_reprise({"status", "--watch", "--times", "1", "--config", config});
+        CHECK(watched.exit_status == 1);
+        CHECK(has(watched.errors, "503: busy just now"));
+        CHECK(watched.output.empty());
+        CHECK(run_reprise({"status", "--alive", "--config", config}).exit_status == 3);
+        CHECK(run_reprise({"purge", "http://a.test/", "--config", config}).exit_status == 1);
+        CHECK_FALSE(there.requests("/stats").front().has("Authorization"));
+        CHECK_FALSE(there.requests("/healthz").front().has("Authorization"));
+        const auto all = there.requests();
+        CHECK(std::count_if(all.begin(), all.end(), [](const origin_request& one) {
+                  return one.method == "POST" &&
+                         one.get("Authorization") == "Bearer secret-of-some-length";
+              }) == 1);
     }
 
     TEST_CASE("each command's help has what is common to all") {

@@ -77,8 +77,7 @@ asio::awaitable<std::vector<std::byte>> ask(Stream& stream, const std::string& r
     answer.body_limit(std::uint64_t{1} << 30);
     co_await beast::http::async_read(stream, buffer, answer, use_awaitable);
     if (answer.get().result_int() != 200) {
-        throw std::runtime_error{"the answer is " + std::to_string(answer.get().result_int()) +
-                                 ' ' + std::string{answer.get().reason()}};
+        throw std::runtime_error{"the answer is " + std::to_string(answer.get().result_int())};
     }
     co_return bytes_of(answer.get().body());
 }

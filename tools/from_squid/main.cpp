@@ -53,7 +53,10 @@ int run(const std::string& path, const std::string& output, bool strict) {
     }
     const auto made = convert(read_squid_conf(path, files), files);
     if (output.empty()) {
-        std::cout << made.settings << std::flush;
+        if (!(std::cout << made.settings << std::flush)) {
+            std::cerr << "reprise-from-squid: cannot write to standard output\n";
+            return 1;
+        }
     } else {
         std::ofstream file{output, std::ios::binary | std::ios::trunc};
         file << made.settings;

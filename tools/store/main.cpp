@@ -239,10 +239,15 @@ int main(int count, char** arguments) {
     exports->add_flag("--head", asked.with_head, "its head too, as it is stored");
     CLI11_PARSE(app, count, arguments);
     try {
-        return lists->parsed()      ? list(asked)
-               : inspects->parsed() ? inspect(asked)
-               : verifies->parsed() ? verify(asked)
-                                    : export_one(asked);
+        const int status = lists->parsed()      ? list(asked)
+                           : inspects->parsed() ? inspect(asked)
+                           : verifies->parsed() ? verify(asked)
+                                                : export_one(asked);
+        if (!(std::cout << std::flush)) {
+            std::cerr << "reprise-store: cannot write to standard output\n";
+            return 1;
+        }
+        return status;
     } catch (const std::exception& wrong) {
         std::cerr << "reprise-store: " << wrong.what() << '\n';
         return 2;
