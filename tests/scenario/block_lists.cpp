@@ -73,8 +73,8 @@ TEST_SUITE("scenario/block_lists") {
         with_list w;
         CHECK(w.status("late.test") == 200);
         w.reload_with("late.test\n||ads.test^\n");
-        CHECK(w.proxy.errors().find("access.block_lists[0]: " + w.place.file("listed") +
-                                    ":2: is a rule of a browser's filter") != std::string::npos);
+        CHECK(w.proxy.says("access.block_lists[0]: " + w.place.file("listed") +
+                           ":2: is a rule of a browser's filter"));
         CHECK(w.status("late.test") == 200);
         CHECK(w.status("ads.test") == 403);
         w.reload_with("0.0.0.0 late.test\n");

@@ -224,6 +224,7 @@ TEST_SUITE("scenario/https_by_parents") {
         }
         CHECK(bad.as.asked() == 0);
         CHECK(bad.as.connections() > 0);
+        CHECK(proxy.says("bad: a parent that is gone around"));
         CHECK(times("bad: a parent that is gone around", proxy.errors()) == 1);
         CHECK(proxy.says("self-signed"));
     }

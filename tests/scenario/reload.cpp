@@ -197,6 +197,7 @@ TEST_SUITE("scenario/reload") {
         w.proxy.rewrite_settings_text(settings.dump());
         w.proxy.signal(SIGHUP);
         CHECK(w.proxy.says("settings reloaded"));
+        CHECK(w.proxy.says("the next start would fail: "));
         const auto said = w.proxy.errors();
         CAPTURE(said);
         CHECK(times(said, "would fail now") == 0);
