@@ -498,6 +498,7 @@ TEST_SUITE("scenario/homes") {
             }
         }
         CHECK(f.origin.count(own) + f.origin.count(other) == 2);
+        INFO(f[0].stats().dump(), '\n', f[1].stats().dump());  // failed once, and nothing told why
         CHECK(eventually([&] {
             const auto stats = f[0].stats();
             return figure(stats, "/fleet/requests") == 4 && figure(stats, "/fleet/hits") == 1 &&

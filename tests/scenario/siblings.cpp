@@ -58,6 +58,7 @@ TEST_SUITE("scenario/siblings") {
             f.serve_everything();
             CHECK(f[0].get(f.origin.url("/a")).status == 200);
             REQUIRE(f.holds(1, "zero", 1));
+            INFO(f[1].stats().dump());  // failed once, and nothing told why
             const auto first = f[1].get(f.origin.url("/a"));
             CHECK(first.status == 200);
             CHECK(f.asked(1, "zero", "true-hit") == 1);
