@@ -222,6 +222,7 @@ int serve(const config::options& options,
     }
     ::signal(SIGPIPE, SIG_IGN);
     raise_descriptor_limit();
+    const server::service_manager manager;  // before clients can have all descriptors
     server::server* running = nullptr;
     std::mutex one_reload;  // or of two the earlier file could be the later one's
     const auto reload = [&] {
@@ -268,7 +269,6 @@ int serve(const config::options& options,
         });
     };
     keep_house();
-    const server::service_manager manager;
     const auto succeeded = [&](pid_t by) {
         boost::asio::post(io, [&io, &manager, by] {
             log::info("upgrade: process ", by, " serves; draining");

@@ -18,7 +18,7 @@ namespace reprise::proxy::admin {
 struct admin_door {
     std::string socket;          ///< a Unix socket's path; empty: `address`
     config::endpoint address{};  ///< of a loopback or other numeric host
-    std::string token{};         ///< sent as Bearer where there is one; a socket wants none
+    std::string token{};         ///< sent as Bearer where it is wanted; by a socket never
 
     [[nodiscard]] std::string to_text() const;
 };

@@ -96,6 +96,7 @@ struct stats_inputs {
     std::optional<config::intercept_options> intercept;  ///< as it is set
     std::vector<std::string> rules;  ///< the URL pattern of each admission rule, in order
     access_log_figures access_log;
+    std::string lines_refused;      ///< why log.access lost some within a minute; empty: none
     std::uint64_t log_dropped = 0;  ///< diagnostic lines overrun since start
     recent_lines::counts log_lines;
     std::uint64_t live_viewers = 0;

@@ -157,8 +157,10 @@ std::vector<std::string> look_for_trouble(const stats_inputs& inputs,
     }
     if (const auto lost = inputs.within_a_minute.lines_dropped; lost != 0) {
         found.push_back(count_of_things(lost, "line was", "lines were") +
-                        " dropped by the logs in the last minute: what takes them is too slow, or "
-                        "refuses them (/log).");
+                        " dropped by the logs in the last minute: " +
+                        (inputs.lines_refused.empty()
+                             ? "what takes them is too slow, or refuses them (/log)."
+                             : "log.access can't be written: " + inputs.lines_refused + "."));
     }
     return found;
 }

@@ -144,7 +144,8 @@ public:
                                .dropped = dropped_of_ended_ + unmade +
                                           dropped_writing_.load(std::memory_order_relaxed),
                                .errors = errors_.load(std::memory_order_relaxed) +
-                                         round_failures_.load(std::memory_order_relaxed)};
+                                         round_failures_.load(std::memory_order_relaxed),
+                               .last_refusal = last_refusal_};
         for (const auto& lane : lanes_) {
             sum.lines += lane->lines.read();
             sum.dropped += lane->dropped.read();
@@ -234,6 +235,10 @@ private:
             return;
         }
         errors_said_ = lines_.errors();
+        {
+            const std::lock_guard lock{mutex_};
+            last_refusal_ = {lines_.last_error(), steady_now()};
+        }
         if (const auto more = refused_.due()) {
             log::warn("log.access: lines are lost, since they can't be written: ",
                       lines_.last_error().message(),
@@ -343,6 +348,7 @@ private:
     std::vector<command> commands_;
     bool stopping_ = false;
     std::uint64_t lines_of_ended_ = 0, dropped_of_ended_ = 0;
+    std::optional<access_log_figures::refusal> last_refusal_;
     std::thread thread_;
 
     line_writer lines_;              ///< the log's thread alone

@@ -9,6 +9,7 @@
 
 #include "config/options.hpp"
 #include "proxy/base/access_line.hpp"
+#include "proxy/base/clock.hpp"
 
 #include <boost/system/error_code.hpp>
 
@@ -16,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 namespace reprise::proxy {
 
@@ -25,6 +27,12 @@ struct access_log_figures {
     std::uint64_t dropped =
         0;  ///< of those: no room, since the writer did not keep up, or not written
     std::uint64_t errors = 0;  ///< writes and reopenings that failed
+
+    struct refusal {
+        boost::system::error_code why;
+        steady_time at;
+    };
+    std::optional<refusal> last_refusal{};  ///< of a write; none: none failed
 };
 
 class access_log {

@@ -195,6 +195,7 @@ void server::hand_over(std::vector<std::string> words, std::function<void(pid_t)
 void server::start(given_sockets given) {
     const auto initial = current();  // a reload may come before this ends
     const auto& options = initial->options;
+    accepts_ = !given.empty();  // clients wait in these already
     if (const auto error = common_.access.retarget(options.log)) {
         throw std::runtime_error{"log.access: cannot open " + options.log.access + ": " +
                                  error.message()};
@@ -209,16 +210,8 @@ void server::start(given_sockets given) {
     for (std::size_t index = 0; index < options.listeners.size(); ++index) {
         bind(index, given);
     }
-    for (auto& one : workers_) {
-        for (auto& listener : one->listeners) {
-            listener->listen();
-        }
-    }
     admin::admin_hooks hooks;
-    hooks.ready = [this] {
-        return common_.draining.load(std::memory_order_relaxed) ? admin::readiness::draining
-                                                                : admin::readiness::ready;
-    };
+    hooks.ready = [this] { return readiness_now(); };
     hooks.stats = [this] { return stats(); };
     hooks.reload = reload_;
     hooks.history = [this] { return history_at(steady_now()); };
@@ -294,6 +287,13 @@ void server::start(given_sockets given) {
     start_admin(options.admin, given);
     memory_upkeep_.look(steady_now());  // it is as large as this before anybody has come
     running_ = true;  // from here on stop() ends what has begun, should the next not begin
+    // Only now, since the kernel shares clients out among all sockets that listen on an address: where a
+    // start fails, those of the program before this one would be lost with it.
+    for (auto& one : workers_) {
+        for (auto& listener : one->listeners) {
+            listener->listen();
+        }
+    }
     for (auto& one : workers_) {
         one->thread = std::thread{[own = one.get()] {
             for (auto& listener : own->listeners) {
@@ -315,6 +315,7 @@ void server::start(given_sockets given) {
         }};
         ::pthread_setname_np(one->thread.native_handle(), "worker");
     }
+    accepts_ = true;
 }
 
 void server::own_admin_socket() {

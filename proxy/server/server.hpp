@@ -55,7 +55,8 @@ public:
     /// Waits until the store's index is loaded, or `most` has passed. Before start().
     void wait_for_store(std::chrono::milliseconds most) const;
 
-    /// Binds every address that no given socket is bound to, and starts the threads.
+    /// Binds every address that no given socket is bound to, and starts the threads. Those that it binds
+    /// listen last: where an address is taken, or a file is not to be used, nobody has connected in vain.
     /// @throws std::runtime_error naming the address and the setting
     void start(given_sockets given = {});
 
@@ -103,6 +104,7 @@ private:
     struct listening_worker;
     void start_admin(const config::admin_options& options, given_sockets& given);
     [[nodiscard]] admin::stats_inputs stats();
+    [[nodiscard]] admin::readiness readiness_now() const noexcept;
     [[nodiscard]] admin::tally tally_now() const;
     [[nodiscard]] peer::node_figures figures_for_fleet(steady_time now) const;
     [[nodiscard]] std::string history_at(steady_time now);
@@ -150,6 +152,7 @@ private:
     std::atomic<bool> saving_{false};
     net::side_thread aside_{"settings"};  // what waits for files
     room_watch room_;
+    std::atomic<bool> accepts_{false};  // or clients wait until it does, in sockets that were given
     bool running_ = false;
     std::unique_ptr<successor> successor_;
 };

@@ -14,6 +14,14 @@
 
 namespace reprise::proxy::server {
 
+admin::readiness server::readiness_now() const noexcept {
+    if (common_.draining.load(std::memory_order_relaxed)) {
+        return admin::readiness::draining;
+    }
+    return accepts_.load(std::memory_order_relaxed) ? admin::readiness::ready
+                                                    : admin::readiness::starting;
+}
+
 admin::tally server::tally_now() const {
     return admin::tally_of(common_.counters.snapshot(),
                            common_.access.figures().dropped + log_lines_dropped());
@@ -59,8 +67,7 @@ admin::stats_inputs server::stats() {
     in.version = version_;
     in.at = wall_now();
     in.uptime = now - started_;
-    in.ready = common_.draining.load(std::memory_order_relaxed) ? admin::readiness::draining
-                                                                : admin::readiness::ready;
+    in.ready = readiness_now();
     in.threads = workers_.size();
     in.counts = common_.counters.snapshot();
     for (const auto& one : workers_) {
@@ -114,6 +121,11 @@ admin::stats_inputs server::stats() {
         in.leaves = {leaves->made(), leaves->reused(), leaves->size(), left.count()};
     }
     in.access_log = common_.access.figures();
+    // A minute, as within_a_minute has it: with the step that it begins in.
+    if (const auto& last = in.access_log.last_refusal;
+        last && now - last->at < std::chrono::seconds{70}) {
+        in.lines_refused = last->why.message();
+    }
     in.log_dropped = log_lines_dropped();
     in.log_lines = log::recent().counted();
     in.live_viewers = common_.live.viewers();

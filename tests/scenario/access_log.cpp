@@ -239,6 +239,13 @@ TEST_SUITE("scenario/access_log") {
         CHECK(w.get("/a").status == 200);
         CHECK(w.proxy.says(
             "log.access: lines are lost, since they can't be written: No space left on device"));
+        CHECK(w.proxy.admin("/log").body.find("No space left on device") != std::string::npos);
+        const auto not_well = [&] { return w.proxy.stats()["summary"]["not_well"].dump(); };
+        CHECK(eventually([&] {
+            return not_well().find("log.access can't be written: No space left on device.") !=
+                   std::string::npos;
+        }));
+        CHECK(not_well().find("too slow") == std::string::npos);
     }
 
     TEST_CASE("\"off\" logs nothing") {

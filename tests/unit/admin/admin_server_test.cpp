@@ -271,13 +271,15 @@ TEST_SUITE("admin/admin_server") {
         }
     }
 
-    TEST_CASE("readyz says 503 and why while it drains") {
+    TEST_CASE("readyz says 503 and why while it starts or drains") {
         running_server running;
         CHECK(has_status(ask(running, "GET /readyz"), 200));
-        running.ready = readiness::draining;
-        const auto response = ask(running, "GET /readyz");
-        CHECK(has_status(response, 503));
-        CHECK(body_of(response) == "draining\n");
+        for (const auto now : {readiness::starting, readiness::draining}) {
+            running.ready = now;
+            const auto response = ask(running, "GET /readyz");
+            CHECK(has_status(response, 503));
+            CHECK(body_of(response) == std::string{to_string(now)} + "\n");
+        }
     }
 
     TEST_CASE("HEAD has the length and no body") {

@@ -287,6 +287,14 @@ TEST_SUITE("admin/summary") {
         SUBCASE("logs that can't be written as fast") {
             inputs.within_a_minute.lines_dropped = 1;
             CHECK(says(only_trouble(inputs), "1 line was dropped"));
+            CHECK(says(only_trouble(inputs), "too slow"));
+        }
+        SUBCASE("an access log that refuses what it is given") {
+            inputs.within_a_minute.lines_dropped = 2;
+            inputs.lines_refused = "No space left on device";
+            CHECK(only_trouble(inputs) ==
+                  "2 lines were dropped by the logs in the last minute: log.access can't be "
+                  "written: No space left on device.");
         }
         SUBCASE("a drain") {
             inputs.ready = readiness::draining;

@@ -263,6 +263,8 @@ TEST_SUITE("base/access_log") {
         log.stop();
         CHECK(log.figures().dropped == 1);
         CHECK(log.figures().errors == 1);
+        REQUIRE(log.figures().last_refusal);
+        CHECK(log.figures().last_refusal->why == boost::system::errc::no_space_on_device);
     }
 
     TEST_CASE("lane: lines come out as they went in, across the ring's end") {

@@ -1,3 +1,4 @@
+#include "proxy/admin/admin_client.hpp"
 #include "proxy/base/sanitized.hpp"
 #include "proxy/server/server.hpp"
 
@@ -8,8 +9,10 @@
 #include <cerrno>
 #include <dlfcn.h>
 #include <limits>
+#include <optional>
 #include <pthread.h>
 #include <stdexcept>
+#include <variant>
 
 namespace {
 
@@ -74,6 +77,17 @@ TEST_CASE("a server that was started listens, and one that ends does not") {
     CHECK(!can_connect(port));
 }
 
+TEST_CASE("where the admin's address is taken nobody has connected to a listener in vain") {
+    asio::io_context io;
+    const asio::ip::tcp::acceptor taken{io, {asio::ip::address_v4::loopback(), 0}};
+    auto options = small(2);
+    options.admin.address = config::endpoint{"127.0.0.1", taken.local_endpoint().port()};
+    server one{options, "test", [] { return admin::reload_outcome{}; }};
+    CHECK_THROWS_AS(one.start(), std::runtime_error);
+    REQUIRE(one.listening().size() == 1);
+    CHECK_FALSE(can_connect(one.listening().front().port));
+}
+
 TEST_CASE("a server that gets no thread says so, whichever it is, and ends those that have begun") {
     if (heap_is_watched) {
         return;  // the sanitizer begins threads itself
@@ -99,6 +113,29 @@ TEST_CASE("a server that gets no thread says so, whichever it is, and ends those
         }
         CHECK((port == 0 || !can_connect(port)));
     }
+}
+
+TEST_CASE("a server whose admin listener answers, and whose workers have not begun, is starting") {
+    if (heap_is_watched) {
+        return;  // as above
+    }
+    auto options = small(1);
+    options.admin.address = config::endpoint{"127.0.0.1", 0};
+    std::optional<admin::admin_told> told;
+    // With as few threads as the admin listener wants there is none left for the worker.
+    for (unsigned threads = 0; !told; ++threads) {
+        REQUIRE(threads < 20);
+        server one{options, "test", [] { return admin::reload_outcome{}; }};
+        threads_left = threads;
+        CHECK_THROWS_AS(one.start(), std::runtime_error);
+        threads_left = std::numeric_limits<unsigned>::max();
+        if (one.admin()) {
+            told = std::get<admin::admin_told>(
+                admin::ask({{}, *one.admin(), {}}, boost::beast::http::verb::get, "/readyz"));
+        }
+    }
+    CHECK(told->status == 503);
+    CHECK(told->body == "starting\n");
 }
 
 TEST_SUITE_END();
