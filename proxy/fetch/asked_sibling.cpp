@@ -205,8 +205,12 @@ awaitable<asking_end> asked_sibling::exchange_heads() {
     }
 }
 
-// It may know of no unsafe method, or purge, that went through here.
+// It may know of no unsafe method, or purge, that went through here, nor of what came since.
 bool asked_sibling::is_outdated(std::chrono::seconds age) const {
+    const auto& held = question_->held;
+    if (held && cache::is_dated_before(reply_->head.fields, wall_now(), *held)) {
+        return true;
+    }
     return may_be_outdated(w_.common.store,
                            question_->key,
                            question_->url,

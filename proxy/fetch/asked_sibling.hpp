@@ -5,7 +5,7 @@
 // and 410 with an Age, which says that it comes from a store, once its body has begun to come; where
 // its end is stated, it is one that the request can have (304 and 206 are not to a plain GET) and
 // that a store may share (sibling_answer.hpp), and it is no older than the last invalidation of the
-// key, or purge that meets it, that this node knows of.
+// key, or purge that meets it, that this node knows of, nor by its Date than what this node holds.
 //
 // One that says 102 waits itself, for an origin that it has asked: it has as long as any other, but that
 // it is late is the origin's doing, and not held against it.
@@ -52,6 +52,7 @@ struct sibling_question {
     thread::settings_ptr settings;
     const http::freshness_rules* rules = nullptr;  ///< for the URL; in the settings
     http::request_directives asked;
+    cache::stored_ptr held;  ///< what it is asked in the place of; null: nothing
 };
 
 /// What one of them has answered.

@@ -91,6 +91,7 @@ struct fetch_order {
     std::string url;                 ///< the primary key's text
     std::size_t pending_sights = 0;  ///< of another fetch of this key, under way
     bool inside = false;             ///< it came in an opened tunnel
+    bool handed_on = false;          ///< by a sibling, whose client may have come in one
     bool listed = false;             ///< in the collapse table
     bool is_get = false;
     bool may_store = false;       ///< its response may enter the store at all

@@ -3,6 +3,7 @@
 
 #include "proxy/fetch/received.hpp"
 #include "proxy/net/origin_pool.hpp"
+#include "proxy/peer/parents.hpp"
 #include "proxy/peer/peer_book.hpp"
 
 #include <chrono>
@@ -27,6 +28,9 @@ struct source {
     /// The sibling that the URL belongs to is asked in the origin's place, and must say by then that
     /// it is at work; none: it is another source.
     std::optional<steady_time> home_by;
+
+    /// What the parent or home in hand is to find out of itself (way_out).
+    peer::trial on_trial;
 
     /// A peer that may itself be waiting for what it passes on: the URL's home, or a sibling whose own
     /// fetch was joined. That it is silent may be its origin's doing, so it is asked whether it lives

@@ -2,20 +2,15 @@
 
 #include "proxy/base/log.hpp"
 #include "proxy/cache/recency.hpp"
+#include "proxy/fetch/home_answer.hpp"
 #include "proxy/fetch/outdated.hpp"
 #include "proxy/http/cache_status.hpp"
-#include "proxy/http/error_page.hpp"
 #include "proxy/http/forwarding.hpp"
-#include "proxy/net/known_refusal.hpp"
-#include "proxy/net/way_through.hpp"
-#include "proxy/peer/icp_cost.hpp"
-#include "proxy/peer/parent_health.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/steady_timer.hpp>
 
 #include <algorithm>
-#include <span>
 #include <string>
 #include <utility>
 
@@ -26,7 +21,7 @@ namespace reprise::proxy::fetch {
 namespace {
 
 /// What a parent may take to say that it lives. peers[].timeout is for siblings.
-constexpr std::chrono::seconds parent_says_within{1};
+constexpr std::chrono::seconds parent_says_within{5};
 
 /// A connection that is being made while siblings are still asked.
 struct dialling {
@@ -46,231 +41,55 @@ awaitable<attempt<net::origin_lease>> dial_for(thread::worker& w,
 
 }  // namespace
 
-// What this machine itself knows to be refused is left to no peer: the dial refuses it, and says
-// why.
-bool sources::may_leave_to_peers() const {
-    const auto& o = order_;
-    return !net::known_refusal(*o.now_settings->guard, w_.names, o.connect_host, o.connect_port);
-}
-
-const filter::key_hash& sources::peer_key() {
-    if (!peer_key_) {
-        peer_key_ = w_.common.peers->key_of(order_.url);
+// The parent in hand has let a request wait: perhaps for an origin that hangs, which is no fault of the parent's. One
+// that has answered nobody since is asked itself, and the connection in hand is used no more.
+awaitable<bool> sources::waits_for_origin(failure_code why) {
+    if (why != failure_code::origin_head_timeout || home() != nullptr || parent() == nullptr ||
+        way_.leads_through()) {
+        co_return false;
     }
-    return *peer_key_;
-}
-
-// Which peers may be asked, and in which order.
-void sources::find_peers() {
-    auto& o = order_;
-    // Those of an earlier turn are places in an earlier book.
-    parents_.clear();
-    parent_at_ = 0;
-    settled_on_.reset();
-    home_.reset();
-    here_.home_by.reset();
-    here_.waits_too.reset();
-    if (!w_.peers || !(o.may_ask_siblings || o.may_go_home || o.may_use_parents()) ||
-        !may_leave_to_peers()) {
-        return;
+    if (way_.has_answered_since(here_.came.sent)) {
+        co_return true;
     }
-    book_ = w_.peers->book;
-    // An https URL travels over TLS alone, to those who share the secret that its digests have.
-    const bool may_be_seen = !o.secure || w_.common.peers->secret().has_file();
-    if (may_be_seen && !find_home() && o.may_ask_siblings) {
-        ask_siblings();
-    }
-    if (o.may_use_parents() && book_->choice) {
-        // One parent leads to all of an https origin, so that connections through it are kept.
-        const auto key = o.secure ? w_.common.peers->key_of(o.connect_host + ':' +
-                                                            std::to_string(o.connect_port))
-                                  : peer_key();
-        const auto now = steady_now();
-        parents_ = book_->choice->order(key, now);
-        if (!never_direct()) {
-            std::erase_if(parents_,
-                          [&](std::size_t one) { return book_->choice->is_down(one, now); });
-        }
-    }
-}
-
-// Of a parent that was down one request finds out whether it answers again. This one goes around it if
-// that is another.
-void sources::settle_on_parent() {
-    if (home_ || parent() == nullptr || settled_on_ == parent_at_) {
-        return;
-    }
-    const auto left = std::span{parents_}.subspan(parent_at_);
-    const auto patience = order_.now_settings->options.timeouts.origin_connect;
-    if (!book_->choice->put_first(left, steady_now(), patience) && !never_direct()) {
-        parent_at_ = parents_.size();
-    }
-    settled_on_ = parent_at_;
-}
-
-// True: it belongs to a sibling that lives.
-bool sources::find_home() {
-    if (!order_.may_go_home || !book_->homes) {
-        return false;
-    }
-    const auto now = steady_now();
-    home_ = book_->homes->of(peer_key(), order_.secure, now);
-    // Who lives is looked at once a second: the place may be another sibling's since.
-    const auto* const sibling = home_ ? book_->siblings[home_->slot].get() : nullptr;
-    if (sibling == nullptr || sibling->squid || (order_.secure && !sibling->https)) {
-        home_.reset();
-        return false;
-    }
-    here_.home_by = now + order_.now_settings->options.peering.budget;
-    here_.waits_too = book_->siblings[home_->slot];
-    here_.waits_too_slot = home_->slot;
-    w_.counts.handed_to_homes.add();
-    return true;
-}
-
-const peer::known_peer* sources::parent() const noexcept {
-    if (home_) {
-        return book_->siblings[home_->slot].get();
-    }
-    return parent_at_ < parents_.size() ? &book_->parents[parents_[parent_at_]] : nullptr;
-}
-
-void sources::blame_parent(steady_time begun, const failure& why) {
-    if (home_) {
-        book_->homes->failed(home_->at, begun, why);
-        return;
-    }
-    peer::note_parent_failed(*book_, parents_[parent_at_], begun, why);
-}
-
-// The settings leave parents as the only way out, and this goes to no upstream of theirs.
-bool sources::never_direct() const {
-    return order_.now_settings->options.peering.never_direct && !order_.exempt;
-}
-
-// What stands against asking anybody at all: none; a parent is in hand, or the origin may be asked.
-trouble sources::lacks_way_out() const {
-    if (!never_direct() || parent() != nullptr) {
-        return std::nullopt;
-    }
-    auto refused = net::known_refusal(
-        *order_.now_settings->guard, w_.names, order_.connect_host, order_.connect_port);
-    return refused ? std::move(refused)
-                   : failure{failure_code::no_parent, "no parent is known now"};
-}
-
-// What is told where the parent in hand was the last that could be asked.
-failure sources::told_of_parent(failure why) const {
-    return never_direct() && parent() != nullptr && !leads_through()
-               ? net::parent_not_reached(parent()->name, std::move(why))
-               : std::move(why);
-}
-
-// The parent in hand makes a connection to the origin, and the request is not for its eyes.
-bool sources::leads_through() const {
-    return !home_ && parent() != nullptr && order_.secure;
-}
-
-// False: it was the last that may be asked, or has done its part.
-bool sources::try_next_parent(steady_time begun, const failure& why, bool blames) {
-    // What passes through a parent has no Via but our own.
-    if (parent() == nullptr || (leads_through() && !peer::is_parents_fault(why.code, false))) {
-        return false;
-    }
-    if (blames) {
-        blame_parent(begun, why);
-    }
-    if (home_) {
-        pass_home_by();
-        return parent() != nullptr || !never_direct();
-    }
-    if (never_direct() && parent_at_ + 1 == parents_.size()) {
-        return false;
-    }
-    ++parent_at_;
-    return true;
-}
-
-// It has let a request wait: perhaps for an origin that hangs, which is no fault of the parent's. It is asked
-// itself, and the connection in hand is used no more.
-awaitable<bool> sources::parent_lives(failure_code why) {
-    if (why != failure_code::origin_head_timeout || home_ || parent() == nullptr ||
-        leads_through()) {
+    if (!way_.may_spare()) {
         co_return false;
     }
     at_.let_go();
-    std::shared_ptr<const peer::known_peer> one{book_, parent()};
-    const bool lives = co_await answers(w_, std::move(one), parent_says_within);
-    if (lives) {
-        peer::note_parent_works(*book_, parents_[parent_at_]);
-    }
+    const auto in_so_long = std::min<steady_time::duration>(
+        parent_says_within, order_.now_settings->options.timeouts.origin_connect);
+    std::shared_ptr<const peer::known_peer> one{way_.book(), parent()};
+    const bool lives = co_await answers(w_, std::move(one), in_so_long);
     co_return lives;
 }
 
-// What is asked of the parent in hand would come in by a listener of our own.
-bool sources::leads_back(net::origin_lease& lease) const {
-    if (parent() == nullptr || leads_through() || lease.reused()) {
-        return false;
+// What a home says of itself does not stand between a client and an origin that can be reached from here. What of its
+// origin is as if this node had asked, so that the same follows: what is stored may stand in for
+// that, and for some of it not. None: it is the answer.
+std::optional<head_end> sources::judge_home() {
+    using kind = home_answer::kind;
+    auto said = judge_home_answer(here_.came.head, way_.name_of_home());
+    std::optional<head_end> not_it;
+    switch (said.what) {
+    case kind::passed_on:
+        if (home_is_outdated()) {
+            way_.leave_home();
+            not_it.emplace(head_end{.what = head_end::kind::retry});
+        }
+        break;
+    case kind::unfit: way_.blame(here_.came.sent, said.why); [[fallthrough]];
+    case kind::declined:
+        way_.pass_home_by();
+        not_it.emplace(head_end{.what = head_end::kind::retry});
+        break;
+    case kind::origin_failed:
+        way_.note_answered();
+        not_it.emplace(head_end{head_end::kind::failed, std::move(said.why)});
+        break;
     }
-    error_code gone;
-    const auto far = lease.socket().remote_endpoint(gone);
-    return !gone && w_.common.listens(far, *order_.now_settings->guard);
-}
-
-// What the head in hand says of the parent, and not of what was asked: that reached no origin.
-std::optional<failure> sources::trouble_with_parent() const {
-    const auto& head = here_.came.head;
-    if (parent() == nullptr || home_ || leads_through()) {
-        return std::nullopt;
+    if (not_it) {
+        at_.let_go();
     }
-    if (head.status == 407) {
-        // It is us whom the parent does not know: our client has nothing to say to it.
-        return failure{failure_code::parent_refused,
-                       parent()->name + " answered with 407: see peers[].credentials_file"};
-    }
-    if (http::is_own_loop(head.status, head.fields, w_.common.pseudonym)) {
-        return failure{failure_code::loop_detected,
-                       "what it is asked comes back to this instance, " + w_.common.pseudonym};
-    }
-    // What it has from elsewhere has its Via.
-    const auto has_via = [](http::field_list fields) {
-        return http::find(fields, http::field_id::via) != nullptr;
-    };
-    if (head.status == 508 && !has_via(head.fields) && !has_via(order_.request->head.fields)) {
-        return failure{failure_code::loop_detected, "it answers 508, Loop Detected"};
-    }
-    return std::nullopt;
-}
-
-// What the home says of itself, and not of the origin, is no answer: it does not stand between a client
-// and an origin that can be reached from here. That it refuses this URL alone is no failure of its.
-bool sources::home_declines() {
-    const auto& head = here_.came.head;
-    if (head.status == 502 || head.status == 504 ||
-        !http::is_error_of(head.status, head.fields, home_->name)) {
-        return false;
-    }
-    if (head.status == 407 || head.status == 503 || head.status == 508) {
-        blame_parent(here_.came.sent,
-                     failure{failure_code::parent_refused,
-                             "it answered with " + std::to_string(head.status)});
-    }
-    pass_home_by();
-    return true;
-}
-
-// The home is at work, and the origin failed it. As if this node had asked, so that the same follows: what is
-// stored may stand in for that, and for some of it not.
-std::optional<failure> sources::trouble_behind_home() const {
-    if (!home_) {
-        return std::nullopt;
-    }
-    const auto& head = here_.came.head;
-    const auto code = http::error_told_by(head.status, head.fields, home_->name);
-    if (!code) {
-        return std::nullopt;
-    }
-    return failure{*code, std::string{home_->name} + " says so"};
+    return not_it;
 }
 
 // Of the answer in hand. A home is believed as the sibling that it is.
@@ -279,7 +98,7 @@ void sources::note_whose_word() {
     auto& came = here_.came;
     came.by = word_of::origin;
     came.at_most.reset();
-    came.fetched_now = home_ && home_has_fetched();
+    came.fetched_now = home() != nullptr && home_has_fetched();
     if (sibling != nullptr) {
         came.by = sibling->proxy_only ? word_of::unkept_sibling : word_of::sibling;
         came.at_most = sibling->max_age;
@@ -314,52 +133,10 @@ bool sources::home_is_outdated() const {
                            age);
 }
 
-// From now on the others are asked.
-void sources::pass_home_by() {
-    w_.counts.homes_failed.add();
-    leave_home();
-}
-
-void sources::leave_home() {
-    home_.reset();
-    here_.home_by.reset();
-    here_.waits_too.reset();
-}
-
-void sources::note_parent_answered() {
-    // After a 508 from another node's loop the parent has not recovered; through it the origin may
-    // say what it likes.
-    if (home_) {
-        book_->homes->succeeded(home_->at);
-    } else if (leads_through() || (here_.came.head.status != 508 && !trouble_with_parent())) {
-        peer::note_parent_works(*book_, parents_[parent_at_]);
-    }
-}
-
-net::origin_address sources::address() const {
-    const auto* via = parent();
-    if (leads_through()) {
-        auto to = order_.origin();
-        to.through = via->way;
-        return to;
-    }
-    if (via == nullptr) {
-        return order_.origin();
-    }
-    // Behind a parent's connection is the origin's that it makes for it.
-    return {.host = via->host,
-            .port = via->port,
-            .exempt = true,
-            .tls = via->https,
-            .through = {},
-            .lane = 0,
-            .owner = order_.owner};
-}
-
 // False: there is none to whoever is asked next.
 bool sources::take_idle(bool fresh_only) {
     if (!fresh_only) {
-        here_.lease = w_.origins.try_acquire(address(), order_.charged_to);
+        here_.lease = w_.origins.try_acquire(way_.address(), order_.charged_to);
     }
     return !fresh_only && here_.lease;
 }
@@ -367,7 +144,7 @@ bool sources::take_idle(bool fresh_only) {
 // While siblings are asked too, their answer must not wait for a connection.
 awaitable<attempt<net::origin_lease>> sources::acquire(bool fresh_only, steady_time until) {
     auto& o = order_;
-    const auto to = address();
+    const auto to = way_.address();
     if (!at_.rivals) {
         co_return co_await w_.origins.acquire(to, fresh_only, until, o.charged_to);
     }
@@ -409,7 +186,7 @@ awaitable<trouble> sources::connect(bool fresh_only) {
             co_return std::nullopt;
         }
         auto leased = co_await acquire(fresh_only, until);
-        if (leased && !leads_back(*leased)) {
+        if (leased && !way_.leads_back(*leased)) {
             here_.lease = std::move(*leased);
             co_return std::nullopt;
         }
@@ -419,16 +196,16 @@ awaitable<trouble> sources::connect(bool fresh_only) {
         if (leased) {
             leased->close();
         }
-        if (at_.is_overtaken() || !try_next_parent(begun, why)) {
-            co_return told_of_parent(std::move(why));
+        if (at_.is_overtaken() || !way_.try_next(begun, why)) {
+            co_return way_.told_of_parent(std::move(why));
         }
-        settle_on_parent();
+        way_.settle();
     }
 }
 
 awaitable<trouble> sources::connect_and_send(bool fresh_only) {
-    settle_on_parent();
-    if (auto nowhere = lacks_way_out()) {
+    way_.settle();
+    if (auto nowhere = way_.lacks_any()) {
         co_return nowhere;
     }
     if (!take_idle(fresh_only)) {
@@ -444,13 +221,13 @@ awaitable<trouble> sources::connect_and_send(bool fresh_only) {
         here_.lease.give_back();
         co_return failure{failure_code::origin_closed, "every client has left"};
     }
-    if (order_.inside && here_.lease.socket().was_asked_for_certificate()) {
+    if ((order_.inside || order_.handed_on) && here_.lease.socket().was_asked_for_certificate()) {
         // Who the client is may be what its answer hangs on.
         here_.lease.close();
         co_return failure{failure_code::tls_client_certificate, ""};
     }
-    const auto* via = parent();
-    if (!at_.rivals && !home_ && (via == nullptr || leads_through())) {
+    const auto to = way_.hop();
+    if (!at_.rivals && to == next_hop::origin) {
         expected_.begin();
     }
     at_.begin_reading();
@@ -458,14 +235,8 @@ awaitable<trouble> sources::connect_and_send(bool fresh_only) {
     here_.came.resident_requested = resident_now();
     here_.came.turn = cache::next_turn();
     here_.came.sent = steady_now();
-    const auto to = home_                                ? next_hop::home
-                    : via != nullptr && !leads_through() ? next_hop::parent
-                                                         : next_hop::origin;
-    const auto named = to == next_hop::home     ? home_->name
-                       : to == next_hop::parent ? std::string_view{via->way->credentials}
-                                                : std::string_view{};
     const auto wire = wire_of(
-        order_, to, validate_, w_.common.pseudonym, here_.came.requested, named);
+        order_, to, validate_, w_.common.pseudonym, here_.came.requested, way_.named());
     const auto left = at_.send_now(*wire);
     if (!left.empty()) {
         co_await at_.send(left);
@@ -480,7 +251,9 @@ awaitable<trouble> sources::find(bool validate) {
     if (is_behind()) {
         co_await catch_up();
     }
-    find_peers();
+    if (way_.choose()) {
+        ask_siblings();
+    }
     const bool goes_on = peer::reach_of(order_.asked_by).beyond;
     if (at_.rivals) {
         // All that a site waits for is what its members say: no longer than an origin.
@@ -501,13 +274,14 @@ awaitable<trouble> sources::find(bool validate) {
         co_return failure{failure_code::only_if_cached_miss, ""};
     }
     auto end = co_await ask_origins();
+    if (end.what == head_end::kind::got) {
+        way_.note_answered();
+    }
+    way_.end_trial();
     note_certificate_request(end);
     if (end.what == head_end::kind::got) {
         if (at_.rivals) {
             std::exchange(at_.rivals, nullptr)->abandon(sibling_query::reason::outrun);
-        }
-        if (parent() != nullptr) {
-            note_parent_answered();
         }
         note_whose_word();
         co_return std::nullopt;
@@ -528,9 +302,9 @@ awaitable<trouble> sources::find(bool validate) {
 
 awaitable<trouble> sources::find_another() {
     end_asking(peer::asking_end::failed);
-    if (home_) {
-        blame_parent(here_.came.sent, failure{failure_code::response_cut_short, ""});
-        pass_home_by();
+    if (home() != nullptr) {
+        way_.blame(here_.came.sent, failure{failure_code::response_cut_short, ""});
+        way_.pass_home_by();
     }
     order_.may_ask_siblings = order_.may_go_home = false;
     at_.let_go();
@@ -547,7 +321,7 @@ void sources::stop_asking() {
 
 // A host that would know its clients is not asked in their place: they are left to it.
 void sources::note_certificate_request(const head_end& end) const {
-    if (!order_.inside || home_ || end.what != head_end::kind::failed ||
+    if (!order_.inside || home() != nullptr || end.what != head_end::kind::failed ||
         end.why.code != failure_code::tls_client_certificate) {
         return;
     }
@@ -576,25 +350,17 @@ awaitable<head_end> sources::ask_origins() {
             fresh_only = true;  // so the next turn on this connection is the last
             continue;
         }
-        const bool silent = end.what == kind::failed && (!here_.any_byte || home_) && o.retryable &&
-                            !into_.abandoned() && !at_.is_overtaken();
-        if (end.what == kind::got && home_ && home_declines()) {
-            at_.let_go();
-            continue;
-        }
-        if (end.what == kind::got) {
-            if (auto wrong = trouble_behind_home()) {
-                note_parent_answered();
-                at_.let_go();
-                co_return head_end{kind::failed, std::move(*wrong)};
+        if (end.what == kind::got && home() != nullptr) {
+            if (auto not_it = judge_home()) {
+                if (not_it->what == kind::retry) {
+                    continue;
+                }
+                co_return std::move(*not_it);
             }
         }
-        if (end.what == kind::got && home_ && home_is_outdated()) {
-            leave_home();
-            at_.let_go();
-            continue;
-        }
-        const auto trouble = end.what == kind::got ? trouble_with_parent() : std::nullopt;
+        const bool silent = end.what == kind::failed && (!here_.any_byte || home() != nullptr) &&
+                            o.retryable && !into_.abandoned() && !at_.is_overtaken();
+        const auto trouble = end.what == kind::got ? way_.trouble_with_parent() : std::nullopt;
         if (trouble) {
             end.why = *trouble;
             end.what = trouble->code == failure_code::parent_refused ? kind::failed : kind::got;
@@ -602,15 +368,15 @@ awaitable<head_end> sources::ask_origins() {
         // What reached no origin may be sent again, whatever its method, but for a body on its way.
         const bool again = silent || (trouble && !order_.body());
         if (trouble && !again) {
-            blame_parent(here_.came.sent, *trouble);  // for those to come
+            way_.blame(here_.came.sent, *trouble);  // for those to come
         }
         bool spares = false;
         if (silent) {
-            spares = co_await parent_lives(end.why.code);
+            spares = co_await waits_for_origin(end.why.code);
         }
-        if (!again || !try_next_parent(here_.came.sent, end.why, !spares)) {
+        if (!again || !way_.try_next(here_.came.sent, end.why, !spares)) {
             if (silent && end.why.code == failure_code::origin_closed) {
-                end.why = told_of_parent(std::move(end.why));
+                end.why = way_.told_of_parent(std::move(end.why));
             }
             co_return end;
         }

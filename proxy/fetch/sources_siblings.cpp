@@ -1,6 +1,7 @@
 // Siblings as sources: who of them is asked, how long they are waited for, and what came of it.
 
 #include "proxy/cache/recency.hpp"
+#include "proxy/fetch/outdated.hpp"
 #include "proxy/fetch/sources.hpp"
 #include "proxy/http/cache_status.hpp"
 #include "proxy/http/forwarding.hpp"
@@ -21,16 +22,16 @@ bool sources::is_behind() {
     const auto now = steady_now();
     const auto budget = o.now_settings->options.peering.budget;
     if (!w_.peers || !o.may_ask_siblings || !how_far.beyond ||
-        !w_.common.peers->is_catching_up(now, budget) || !may_leave_to_peers() ||
+        !w_.common.peers->is_catching_up(now, budget) || !way_.may_leave_to_peers() ||
         (o.secure && !w_.common.peers->secret().has_file())) {
         return false;
     }
     const auto& book = *w_.peers->book;
-    if (o.may_go_home && book.homes && book.homes->of(peer_key(), o.secure, now)) {
+    if (o.may_go_home && book.homes && book.homes->of(way_.peer_key(), o.secure, now)) {
         return false;
     }
     const auto among = book.asked_for(o.secure, how_far);
-    const auto named = w_.peers->siblings.named(o.url, peer_key()) & among;
+    const auto named = w_.peers->siblings.named(o.url, way_.peer_key()) & among;
     w_.peers->siblings.rest();
     return !among.empty() && named.empty();
 }
@@ -52,9 +53,12 @@ awaitable<void> sources::catch_up() {
 void sources::ask_siblings() {
     auto& o = order_;
     const auto whom = w_.peers->siblings.find(
-        o.url, peer_key(), steady_now(), book_->asked_for(o.secure, peer::reach_of(o.asked_by)));
+        o.url,
+        way_.peer_key(),
+        steady_now(),
+        way_.book()->asked_for(o.secure, peer::reach_of(o.asked_by)));
     w_.peers->siblings.rest();
-    const auto spared = peer::icp_cost_of(book_->sibling_count, o.url.size());
+    const auto spared = peer::icp_cost_of(way_.book()->sibling_count, o.url.size());
     w_.counts.peering_misses.add();
     w_.counts.icp_messages.add(spared.messages);
     w_.counts.icp_bytes.add(spared.bytes);
@@ -63,7 +67,7 @@ void sources::ask_siblings() {
     }
     here_.came.requested = wall_now();
     const bool asks_site = std::any_of(whom.begin(), whom.end(), [this](auto slot) {
-        return book_->siblings[slot] && book_->siblings[slot]->members;
+        return way_.book()->siblings[slot] && way_.book()->siblings[slot]->members;
     });
     const auto wire_to = [&](next_hop to) {
         return *wire_of(o, to, false, w_.common.pseudonym, here_.came.requested);
@@ -75,7 +79,8 @@ void sources::ask_siblings() {
                               .charged_to = o.charged_to,
                               .settings = o.now_settings,
                               .rules = &o.freshness(),
-                              .asked = o.asked};
+                              .asked = o.asked,
+                              .held = held_for(w_.common.store, o)};
     // An answer ends the reading of a slower source.
     auto told = [signal = at_.ready.handle(), reader = at_.control](const sibling_query& one) {
         signal.notify();
@@ -84,7 +89,7 @@ void sources::ask_siblings() {
         }
     };
     at_.rivals = std::make_shared<sibling_query>(
-        w_, book_, whom, std::move(question), std::move(told));
+        w_, way_.book(), whom, std::move(question), std::move(told));
     at_.rivals->begin();
 }
 

@@ -257,6 +257,7 @@ trouble upstream::pass_interim(unsigned count) {
         if (count == 1) {
             head_by_ = steady_now() + options.timeouts.origin_connect +
                        options.timeouts.origin_head + options.peering.budget;
+            from.on_trial.end();  // it lives
             wait_for_home();
         }
         return std::nullopt;

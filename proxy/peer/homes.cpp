@@ -47,6 +47,23 @@ std::optional<homes::home> homes::of(const filter::key_hash& key,
     return home{at, others_[at].slot, others_[at].name};
 }
 
+// This instance is never down: so another thread was faster wherever the trial is not to be had.
+std::optional<homes::home> homes::to_ask(const filter::key_hash& key,
+                                         bool secure,
+                                         steady_time now,
+                                         trial& held) const noexcept {
+    for (;;) {
+        const auto one = of(key, secure, now);
+        if (!one) {
+            return std::nullopt;
+        }
+        if (auto taken = choice_->try_out(one->at, now)) {
+            held = std::move(*taken);
+            return one;
+        }
+    }
+}
+
 void homes::failed(std::size_t at, steady_time begun, const failure& why) const {
     if (why.code != failure_code::origin_connection_limit &&
         why.code != failure_code::client_share_used && choice_->failed(at, begun, steady_now())) {
@@ -73,7 +90,7 @@ void homes::go_on_as(const homes& before) noexcept {
 }
 
 void homes::succeeded(std::size_t at) const {
-    if (choice_->succeeded(at)) {
+    if (choice_->succeeded(at, steady_now())) {
         log::info("peers: ", others_[at].name, ": a home that answers again");
     }
 }

@@ -9,7 +9,8 @@
 // handed on a second time.
 //
 // A node lives as long as its digest is had, and what is asked of it answers: one that fails is
-// passed by for a second, then two, up to a minute (parents.hpp). This instance always lives.
+// passed by for a second, then two, up to a minute, and then asked by one request alone, until that has
+// its word (parents.hpp). This instance always lives.
 
 #include "filter/key_hash.hpp"
 #include "proxy/base/clock.hpp"
@@ -55,6 +56,13 @@ public:
     [[nodiscard]] std::optional<home> of(const filter::key_hash& key,
                                          bool secure,
                                          steady_time now) const noexcept;
+
+    /// The same for whoever goes on to ask it. One that has failed is asked by one caller alone when its time is
+    /// up, with `held` meanwhile; all others are led past it.
+    [[nodiscard]] std::optional<home> to_ask(const filter::key_hash& key,
+                                             bool secure,
+                                             steady_time now,
+                                             trial& held) const noexcept;
 
     /// As note_parent_failed and note_parent_works, and logged so.
     void failed(std::size_t at, steady_time begun, const failure& why) const;

@@ -25,7 +25,7 @@ void note_parent_failed(const peer_book& book,
 }
 
 void note_parent_works(const peer_book& book, std::size_t parent) {
-    if (book.choice->succeeded(parent)) {
+    if (book.choice->succeeded(parent, steady_now())) {
         log::info("peers: ", book.parents[parent].name, ": a parent that answers again");
     }
 }

@@ -23,6 +23,9 @@ std::uint64_t mixed(std::uint64_t x) noexcept {
     return x ^ (x >> 31);
 }
 
+/// How old what is noted of successes may be: not each of them writes what all threads read.
+constexpr std::chrono::milliseconds success_step{100};
+
 std::int64_t count_of(steady_time when) noexcept {
     return std::chrono::duration_cast<std::chrono::nanoseconds>(when.time_since_epoch()).count();
 }
@@ -47,22 +50,10 @@ void parent_choice::go_on_as(std::size_t parent,
     auto& its = states_[parent];
     const auto& known = before.states_[was];
     its.down_until = known.down_until.load(std::memory_order_relaxed);
-    its.tried_until = known.tried_until.load(std::memory_order_relaxed);
+    its.answered_at = known.answered_at.load(std::memory_order_relaxed);
+    its.spared = known.spared.load(std::memory_order_relaxed);
     its.failures = known.failures.load(std::memory_order_relaxed);
     its.why = known.why.load(std::memory_order_relaxed);
-}
-
-std::int64_t parent_choice::left_alone_until(std::size_t parent) const noexcept {
-    const auto& its = states_[parent];
-    const auto until = its.down_until.load(std::memory_order_relaxed);
-    // Who succeeded while another began to try it has ended that.
-    return its.failures.load(std::memory_order_relaxed) == 0
-               ? until
-               : std::max(until, its.tried_until.load(std::memory_order_relaxed));
-}
-
-bool parent_choice::is_down(std::size_t parent, steady_time now) const noexcept {
-    return left_alone_until(parent) > count_of(now);
 }
 
 // Which of two is asked first: that are up in front of those that are down.
@@ -76,11 +67,26 @@ struct parent_choice::rank {
     }
 };
 
+// One on trial comes behind those that are up, and before those that are left alone.
+std::int64_t parent_choice::down_until(std::size_t parent, std::int64_t now) const noexcept {
+    const auto& its = states_[parent];
+    const auto until = its.down_until.load(std::memory_order_relaxed);
+    if (until > now) {
+        return until;
+    }
+    const bool is_on_trial = its.failures.load(std::memory_order_relaxed) != 0 &&
+                             its.is_on_trial.load(std::memory_order_relaxed);
+    return is_on_trial ? now : 0;
+}
+
 parent_choice::rank parent_choice::rank_of(std::size_t parent,
                                            const filter::key_hash& key,
                                            std::int64_t now) const noexcept {
-    const auto until = left_alone_until(parent);
-    return {until > now ? until : 0, mixed(mixed(states_[parent].number ^ key.low) ^ key.high)};
+    return {down_until(parent, now), mixed(mixed(states_[parent].number ^ key.low) ^ key.high)};
+}
+
+bool parent_choice::is_down(std::size_t parent, steady_time now) const noexcept {
+    return down_until(parent, count_of(now)) != 0;
 }
 
 std::vector<std::size_t> parent_choice::order(const filter::key_hash& key, steady_time now) const {
@@ -109,29 +115,26 @@ std::size_t parent_choice::best(const filter::key_hash& key, steady_time now) co
     return out;
 }
 
-bool parent_choice::may_try(std::size_t parent,
-                            steady_time now,
-                            std::chrono::milliseconds patience) noexcept {
+std::optional<trial> parent_choice::try_out(std::size_t parent, steady_time now) noexcept {
     auto& its = states_[parent];
     if (its.failures.load(std::memory_order_relaxed) == 0) {
-        return true;
+        return trial{};
     }
-    auto known = its.tried_until.load(std::memory_order_relaxed);
-    return !is_down(parent, now) && known <= count_of(now) &&
-           its.tried_until.compare_exchange_strong(
-               known, count_of(now + patience), std::memory_order_relaxed);
+    if (is_down(parent, now) || its.is_on_trial.exchange(true, std::memory_order_relaxed)) {
+        return std::nullopt;
+    }
+    return trial{std::shared_ptr<std::atomic<bool>>{states_, &its.is_on_trial}};
 }
 
-bool parent_choice::put_first(std::span<std::size_t> left,
-                              steady_time now,
-                              std::chrono::milliseconds patience) noexcept {
+std::optional<trial> parent_choice::put_first(std::span<std::size_t> left,
+                                              steady_time now) noexcept {
     for (std::size_t i = 0; i < left.size(); ++i) {
-        if (may_try(left.front(), now, patience)) {
-            return true;
+        if (auto held = try_out(left.front(), now)) {
+            return held;
         }
         std::rotate(left.begin(), left.begin() + 1, left.end());
     }
-    return false;
+    return std::nullopt;
 }
 
 bool parent_choice::has_failed(std::size_t parent) const noexcept {
@@ -160,21 +163,35 @@ bool parent_choice::failed(std::size_t parent,
     if (!its.down_until.compare_exchange_strong(known, until, std::memory_order_relaxed)) {
         return false;
     }
-    its.tried_until.store(0, std::memory_order_relaxed);
     its.why.store(why, std::memory_order_relaxed);
     return its.failures.fetch_add(1, std::memory_order_relaxed) == 0;
 }
 
-bool parent_choice::succeeded(std::size_t parent) noexcept {
+bool parent_choice::succeeded(std::size_t parent, steady_time now) noexcept {
     auto& its = states_[parent];
     // Read before written: the line is shared by all threads, and nearly always says so already.
+    if (!has_succeeded_since(parent, now - success_step)) {
+        its.answered_at.store(count_of(now), std::memory_order_relaxed);
+    }
+    if (its.spared.load(std::memory_order_relaxed) != 0) {
+        its.spared.store(0, std::memory_order_relaxed);
+    }
     if (its.failures.load(std::memory_order_relaxed) == 0 ||
         its.failures.exchange(0, std::memory_order_relaxed) == 0) {
         return false;
     }
     its.down_until.store(0, std::memory_order_relaxed);
-    its.tried_until.store(0, std::memory_order_relaxed);
     return true;
+}
+
+bool parent_choice::has_succeeded_since(std::size_t parent, steady_time begun) const noexcept {
+    return states_[parent].answered_at.load(std::memory_order_relaxed) > count_of(begun);
+}
+
+bool parent_choice::may_spare(std::size_t parent) noexcept {
+    auto& spared = states_[parent].spared;
+    return spared.load(std::memory_order_relaxed) < most_spared &&
+           spared.fetch_add(1, std::memory_order_relaxed) < most_spared;
 }
 
 }  // namespace reprise::proxy::peer

@@ -16,12 +16,44 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace reprise::proxy::peer {
+
+/// The right to find out, alone, whether a parent that was down answers again: while it is held all others find that
+/// parent down. Whoever comes to know it says so (succeeded, failed) before this ends; that it ends without
+/// a word leaves the parent to the next. Empty: the parent is up, and anybody asks it.
+/// Threads   one at a time.
+class trial {
+public:
+    trial() = default;
+    trial(trial&& other) noexcept : held_{std::exchange(other.held_, nullptr)} {}
+    trial& operator=(trial&& other) noexcept {
+        end();
+        held_ = std::exchange(other.held_, nullptr);
+        return *this;
+    }
+    trial(const trial&) = delete;
+    trial& operator=(const trial&) = delete;
+    ~trial() { end(); }
+
+    void end() noexcept {
+        if (const auto held = std::exchange(held_, nullptr)) {
+            held->store(false, std::memory_order_relaxed);
+        }
+    }
+
+private:
+    friend class parent_choice;
+    explicit trial(std::shared_ptr<std::atomic<bool>> held) noexcept : held_{std::move(held)} {}
+
+    std::shared_ptr<std::atomic<bool>> held_;
+};
 
 /// Threads   any number once made; relaxed atomics for which are down.
 class parent_choice {
@@ -47,13 +79,12 @@ public:
     [[nodiscard]] std::vector<std::size_t> order(const filter::key_hash& key,
                                                  steady_time now) const;
 
-    /// Puts the first of `left` that the caller may ask in front, and those before it behind all others.
-    /// One whose time is up is asked by one caller, and by no other until that has failed, has succeeded, or
-    /// had `patience`: it may be as silent as it was. False: there is none, and all are as they were.
-    /// O(left), no allocation.
-    bool put_first(std::span<std::size_t> left,
-                   steady_time now,
-                   std::chrono::milliseconds patience) noexcept;
+    /// Puts the first of `left` that the caller may ask in front, and those before it behind all others; what is
+    /// held meanwhile. None: there is none, and all are as they were. O(left), no allocation.
+    [[nodiscard]] std::optional<trial> put_first(std::span<std::size_t> left,
+                                                 steady_time now) noexcept;
+    /// The same for one of them. None: it is down.
+    [[nodiscard]] std::optional<trial> try_out(std::size_t parent, steady_time now) noexcept;
 
     /// A request sent to it (or a connection begun) at `begun` has failed. Requests that meet one
     /// outage together are one failure: nothing is counted if it was found down, or was down, since
@@ -63,13 +94,19 @@ public:
                 steady_time now,
                 failure_code why = failure_code::no_parent) noexcept;
     /// True, to one caller: it was not up.
-    bool succeeded(std::size_t parent) noexcept;
+    bool succeeded(std::size_t parent, steady_time now) noexcept;
+    /// It has succeeded since `begun`, to a tenth of a second.
+    [[nodiscard]] bool has_succeeded_since(std::size_t parent, steady_time begun) const noexcept;
+    /// Whether one may take a parent's silence for its origin's once more: most_spared times, until
+    /// the parent succeeds.
+    [[nodiscard]] bool may_spare(std::size_t parent) noexcept;
+    static constexpr unsigned most_spared = 3;
     /// It has failed, and not succeeded since.
     [[nodiscard]] bool has_failed(std::size_t parent) const noexcept;
     /// By what it failed last. @pre has_failed(parent), or it had when it was asked
     [[nodiscard]] failure_code trouble(std::size_t parent) const noexcept;
-    /// It is left alone after that for now; or its time is up, and another request finds out just now
-    /// whether it answers again (put_first).
+    /// It is left alone after that for now; or its time is up, and somebody finds out just now whether
+    /// it answers again (trial).
     [[nodiscard]] bool is_down(std::size_t parent, steady_time now) const noexcept;
 
 private:
@@ -77,20 +114,20 @@ private:
     [[nodiscard]] rank rank_of(std::size_t parent,
                                const filter::key_hash& key,
                                std::int64_t now) const noexcept;
-    [[nodiscard]] std::int64_t left_alone_until(std::size_t parent) const noexcept;
-    [[nodiscard]] bool may_try(std::size_t parent,
-                               steady_time now,
-                               std::chrono::milliseconds patience) noexcept;
+    /// Steady, nanoseconds; 0: it is not down.
+    [[nodiscard]] std::int64_t down_until(std::size_t parent, std::int64_t now) const noexcept;
 
     struct state {
         std::uint64_t number = 0;                  // of the name
         std::atomic<std::int64_t> down_until{0};   // steady, nanoseconds; 0: up
-        std::atomic<std::int64_t> tried_until{0};  // the same; 0: nobody finds out
+        std::atomic<std::int64_t> answered_at{0};  // the same, to a tenth of a second; 0: never
+        std::atomic<bool> is_on_trial{false};  // which says something of one that has failed alone
         std::atomic<unsigned> failures{0};
+        std::atomic<unsigned> spared{0};
         std::atomic<failure_code> why{failure_code::no_parent};
     };
     std::size_t count_;
-    std::unique_ptr<state[]> states_;
+    std::shared_ptr<state[]> states_;  // with whoever holds a trial
     std::chrono::milliseconds first_wait_, longest_wait_;
 };
 

@@ -38,6 +38,7 @@ std::shared_ptr<fetch::fetch_order> make_order(exchange_state& x) {
         o.secure = asked.target.secure;
     }
     o.inside = asked.inside;
+    o.handed_on = x.is_handed_on();
     o.owner = asked.owner;
     o.client_address = x.client.address;
     o.charged_to = x.w.share_of(x.client.at);
@@ -63,7 +64,7 @@ std::shared_ptr<fetch::fetch_order> make_order(exchange_state& x) {
     o.retryable = asked.is_safe() && asked.body.kind == http::body_kind::none && !asked.websocket;
     o.may_use_peers = x.w.peers.has_value() && asks_peers(asked, x.settings->options);
     o.may_go_home = o.may_use_peers && o.is_get && !asked.passes() &&
-                    !asked.facts.has_authorization && !asked.facts.has_cookie && !x.is_handed_on();
+                    !asked.facts.has_authorization && !asked.facts.has_cookie && !o.handed_on;
     return order;
 }
 

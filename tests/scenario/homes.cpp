@@ -245,6 +245,25 @@ TEST_SUITE("scenario/homes") {
         CHECK(f.failed(0) == 1);
     }
 
+    TEST_CASE("a home whose own way out is shut says nothing of the origin") {
+        homes f{2};
+        f.serve_everything("Cache-Control: no-store\r\n");
+        fake_origin gate;
+        gate.otherwise([](origin_request&, origin_connection& connection) {
+            connection.send(answer("407 Proxy Authentication Required", "", "who?"));
+        });
+        const auto path = f.path_of(1, 0), other = f.path_of(1, 0);
+        auto& settings = f.nodes.at(1).second;
+        settings["peering"]["never_direct"] = true;
+        auto peers = settings["peers"];
+        peers.push_back(parent_at("gate", gate.port()));
+        f.tell(1, peers);
+        REQUIRE(eventually([&] { return f[1].get(f.origin.url(other)).status == 502; }));
+        CHECK(f[0].get(f.origin.url(path)).body == "body of " + path);
+        CHECK(f.origin.count(path) == 1);
+        CHECK(f.failed(0) == 1);
+    }
+
     TEST_CASE("what a client has done through a node is not undone by the home that knows nothing "
               "of it") {
         for (const std::string deed : {"POST", "PURGE", "soft"}) {

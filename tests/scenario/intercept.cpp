@@ -416,18 +416,28 @@ TEST_SUITE("scenario/intercept") {
     TEST_CASE("outside of tunnels a server that asks for a certificate may answer without one") {
         for (const int newest : {TLS1_2_VERSION, TLS1_3_VERSION}) {
             using asking = tls_peer::server_wishes::asking;
-            const auto got_from = [newest](asking how) {
+            const auto got_from = [newest](asking how, bool handed_on = false) {
+                auto settings = storing_settings();
+                const fake_origin sibling;
+                settings["peers"] = {
+                    {{"name", "s"}, {"url", "http://" + sibling.authority()}, {"kind", "sibling"}}};
                 opened_world w{json::object(),
-                               storing_settings(),
+                               settings,
                                of_origins().issue("DNS:a.test"),
                                {.newest = newest, .client = how}};
                 w.origin.on("/a", ok(std::string{cacheable}, "hello"));
-                return w.proxy->get("https://" + w.at("a.test") + "/a");
+                return w.proxy->get("https://" + w.at("a.test") + "/a",
+                                    handed_on ? "Connection: Reprise-Home\r\nReprise-Home: here\r\n"
+                                              : "");
             };
             CHECK(got_from(asking::asks).body == "hello");
             const auto refused = got_from(asking::insists);
             CHECK(refused.status == 502);
             CHECK(cache_status_of(refused).detail == "tls_client_certificate");
+            // Whoever handed it on may have it from an opened tunnel.
+            const auto handed_on = got_from(asking::asks, true);
+            CHECK(handed_on.status == 502);
+            CHECK(cache_status_of(handed_on).detail == "tls_client_certificate");
         }
     }
 

@@ -299,6 +299,26 @@ TEST_SUITE("scenario/never_direct") {
         CHECK(figure(proxy.stats(), "/parents/up/two") == 0);
     }
 
+    TEST_CASE("a parent that has come back is there for all, though it refuses the tunnel that "
+              "found out") {
+        fake_origin parent;
+        std::atomic<bool> is_back{false};
+        parent.otherwise_at_head([&](origin_request&, origin_connection& connection) {
+            if (is_back) {
+                connection.send(answer("403 Forbidden", "", "no"));
+            }
+            connection.close();
+        });
+        const proxy_process proxy{only_by(json::array({way_out("p", parent.port())}))};
+        const auto ask = [&] { return proxy.connect(connect_to("a.test:443")).read("CONNECT"); };
+        const auto is_up = [&] { return figure(proxy.stats(), "/parents/up/p") == 1; };
+        CHECK(ask().status == 503);
+        CHECK_FALSE(is_up());
+        is_back = true;
+        CHECK(ask().status == 502);
+        CHECK(is_up());
+    }
+
     TEST_CASE("a parent that answers CONNECT with nonsense, a refusal or nothing is named") {
         fake_origin parent;
         std::atomic<int> turn{0};

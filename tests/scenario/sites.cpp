@@ -175,6 +175,35 @@ TEST_SUITE("scenario/sites") {
               504);
     }
 
+    TEST_CASE("what a member has is not told in the place of what its gateway has had since") {
+        two_sites f{1};
+        const auto version =
+            [](std::chrono::seconds from_now, const std::string& fields, const std::string& body) {
+                return raw_head("200 OK",
+                                "Date: " + http_date(from_now) + "\r\n" + fields +
+                                    "Content-Length: 2\r\n") +
+                       body;
+            };
+        f.origin.on("/a",
+                    version(std::chrono::seconds{-100}, "Cache-Control: max-age=3600\r\n", "v1"));
+        f.store(2, "/a");
+        REQUIRE(eventually([&] { return f.claims(1, f.origin.url("/a")); }));
+        // Stale as it comes.
+        f.origin.on("/a",
+                    version(std::chrono::seconds{0},
+                            "Age: 100\r\nCache-Control: max-age=60\r\nETag: \"2\"\r\n",
+                            "v2"));
+        const auto own = f[1].get(f.origin.url("/a"), "Cookie: a=b\r\n");
+        CHECK(own.body == "v2");
+        REQUIRE(own.get("Cache-Status").ends_with("; stored"));
+        CHECK(f[1].ask("GET",
+                       f.origin.url("/a"),
+                       "Cache-Control: only-if-cached\r\nConnection: Reprise-Site\r\n"
+                       "Reprise-Site: ?1\r\n")
+                  .status == 504);
+        CHECK(f.asked(1, "n2", "false-hit") == 1);
+    }
+
     TEST_CASE("gateways that name each other in a ring ask nobody twice") {
         constexpr std::size_t gateways = 3;
         fleet f{0};

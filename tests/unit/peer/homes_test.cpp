@@ -98,7 +98,17 @@ TEST_SUITE("peer/homes") {
         const failure why{failure_code::connect_refused, ""};
         by.failed(home->at, steady_now(), why);
         CHECK_FALSE(by.of(key(i), false, steady_now()));
-        CHECK(by.of(key(i), false, steady_now() + 2s));
+        const auto back = steady_now() + 2s;
+        CHECK(by.of(key(i), false, back));
+        {
+            // Whether it answers again is found out by one alone.
+            trial first, second;
+            CHECK(by.to_ask(key(i), false, back, first));
+            CHECK_FALSE(by.to_ask(key(i), false, back, second));
+            CHECK_FALSE(by.of(key(i), false, back));
+            first.end();
+            CHECK(by.to_ask(key(i), false, back, second));
+        }
         by.succeeded(home->at);
         CHECK(by.of(key(i), false, steady_now()));
         const failure ours{failure_code::client_share_used, ""};

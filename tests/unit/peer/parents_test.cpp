@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -82,7 +83,7 @@ TEST_SUITE("peer/parents") {
         }
         CHECK(choice.is_down(best, now + 59s));
         CHECK_FALSE(choice.is_down(best, now + 60s));
-        choice.succeeded(best);
+        choice.succeeded(best, start);
         CHECK_FALSE(choice.is_down(best, now));
     }
 
@@ -107,39 +108,77 @@ TEST_SUITE("peer/parents") {
         choice.failed(best, start, start);
         const auto back = start + 1s;
         auto first = choice.order(key, back), other = choice.order(key, back);
-        REQUIRE(other.front() == best);
-        CHECK(choice.put_first(first, back, 10s));
+        REQUIRE(first.front() == best);
+        auto held = choice.put_first(first, back);
+        CHECK(held);
         CHECK(first.front() == best);
-        CHECK(choice.put_first(other, back, 10s));
+        CHECK(choice.put_first(other, back));
         CHECK(other.front() == second);
         CHECK(other.back() == best);
-        CHECK(choice.is_down(best, back + 9999ms));
-        CHECK(choice.order(key, back + 9999ms).front() == second);
+        CHECK(choice.is_down(best, back + 1h));
+        CHECK(choice.order(key, back + 1h).front() == second);
         SUBCASE("it has not come back") {
             CHECK_FALSE(choice.failed(best, back, back + 5s));
+            held.reset();
             CHECK(choice.is_down(best, back + 6999ms));
             CHECK_FALSE(choice.is_down(best, back + 7s));
         }
         SUBCASE("what was asked before it went down says nothing new") {
             CHECK_FALSE(choice.failed(best, start, back + 5s));
-            CHECK_FALSE(choice.is_down(best, back + 10s));
+            CHECK(choice.is_down(best, back + 5s));
+            held.reset();
+            CHECK_FALSE(choice.is_down(best, back + 5s));
         }
-        SUBCASE("who tried it says nothing: another does") {
-            auto third = choice.order(key, back + 10s);
+        SUBCASE("whoever tried it comes to know nothing: another does, alone") {
+            held.reset();
+            auto third = choice.order(key, back);
             REQUIRE(third.front() == best);
-            CHECK(choice.put_first(third, back + 10s, 10s));
+            const auto next = choice.put_first(third, back);
             CHECK(third.front() == best);
-            CHECK(choice.is_down(best, back + 10s));
+            CHECK(choice.is_down(best, back));
         }
         SUBCASE("it answers") {
-            CHECK(choice.succeeded(best));
+            CHECK(choice.succeeded(best, back));
             CHECK_FALSE(choice.is_down(best, back));
             for (int i = 0; i < 2; ++i) {
                 auto any = choice.order(key, back);
-                CHECK(choice.put_first(any, back, 10s));
+                CHECK(choice.put_first(any, back));
                 CHECK(any.front() == best);
             }
         }
+        SUBCASE("a trial may outlive what it is of") {
+            std::optional<parent_choice> gone{std::in_place, four};
+            gone->failed(best, start, start);
+            auto any = gone->order(key, back);
+            const auto outlives = gone->put_first(any, back);
+            CHECK(outlives);
+            gone.reset();
+        }
+        SUBCASE("nobody else's trial is taken over with what is known") {
+            parent_choice next{four};
+            next.go_on_as(best, choice, best);
+            CHECK(next.has_failed(best));
+            CHECK_FALSE(next.is_down(best, back));
+        }
+    }
+
+    TEST_CASE("a parent is spared until so many in a row were silent, and none said anything") {
+        parent_choice choice{four};
+        CHECK_FALSE(choice.has_succeeded_since(0, start));
+        for (unsigned i = 0; i < parent_choice::most_spared; ++i) {
+            CHECK(choice.may_spare(0));
+        }
+        CHECK_FALSE(choice.may_spare(0));
+        CHECK(choice.may_spare(1));
+        CHECK_FALSE(choice.succeeded(0, start + 1s));
+        CHECK(choice.has_succeeded_since(0, start));
+        CHECK(choice.has_succeeded_since(0, start + 900ms));
+        CHECK_FALSE(choice.has_succeeded_since(0, start + 1s));
+        CHECK(choice.may_spare(0));
+        CHECK_FALSE(choice.succeeded(0, start + 1010ms));  // too soon to be noted
+        CHECK_FALSE(choice.has_succeeded_since(0, start + 1s));
+        CHECK_FALSE(choice.succeeded(0, start + 1101ms));
+        CHECK(choice.has_succeeded_since(0, start + 1s));
     }
 
     TEST_CASE("where none may be asked the order stays") {
@@ -149,7 +188,7 @@ TEST_SUITE("peer/parents") {
         }
         const auto order = choice.order(nth_key(1, 1), start + 500ms);
         auto left = order;
-        CHECK_FALSE(choice.put_first(left, start + 500ms, 10s));
+        CHECK_FALSE(choice.put_first(left, start + 500ms));
         CHECK(left == order);
     }
 

@@ -1,0 +1,47 @@
+#include "proxy/fetch/home_answer.hpp"
+
+#include "proxy/http/error_page.hpp"
+
+#include <string>
+
+namespace reprise::proxy::fetch {
+
+namespace {
+
+// This node may have another parent, certificates and trust of its own, and its client's leave to ask.
+bool is_homes_own(failure_code code) noexcept {
+    return code == failure_code::no_parent || code == failure_code::parent_refused ||
+           code == failure_code::only_if_cached_miss || is_of_certificate(code);
+}
+
+// All connections to one origin are in use, or all that one of its clients may have: another URL's are not.
+bool is_of_this_url(failure_code code) noexcept {
+    return code == failure_code::origin_connection_limit || code == failure_code::client_share_used;
+}
+
+}  // namespace
+
+home_answer judge_home_answer(const http::response_head& head, std::string_view name) {
+    using kind = home_answer::kind;
+    const auto status = head.status;
+    if (!http::is_error_of(status, head.fields, name)) {
+        return {};
+    }
+    const auto told = http::error_told_by(status, head.fields, name);
+    const auto as = [&](kind what) {
+        return home_answer{
+            what,
+            failure{told.value_or(failure_code::parent_refused),
+                    told ? std::string{name} + " says so"
+                         : std::string{name} + " answered with " + std::to_string(status)}};
+    };
+    if (told && (is_homes_own(*told) || is_of_this_url(*told))) {
+        return as(kind::declined);
+    }
+    if (status == 502 || status == 504) {
+        return told ? as(kind::origin_failed) : home_answer{};
+    }
+    return as(status == 407 || status == 503 || status == 508 ? kind::unfit : kind::declined);
+}
+
+}  // namespace reprise::proxy::fetch
