@@ -166,14 +166,23 @@ output = /dev/null" 1 300 | curl -s --max-time 30 -x "http://$server" -K - -w '%
 reloaded() {
     (($(grep -c 'remap.config finished loading' "$work/two/log/diags.log") > loads))
 }
+# The manager loses a question now and then that comes soon after another: it is asked again.
+reloaded_when_asked() {
+    if ((SECONDS >= ask_again)); then
+        ask_again=$((SECONDS + 8))
+        touch "$work/two/etc/remap.config"
+        ctl config reload
+    fi
+    reloaded
+}
 reload() {
     loads=$(grep -c 'remap.config finished loading' "$work/two/log/diags.log")
-    touch "$work/two/etc/remap.config"
-    ctl config reload
-    within 20 "remap.config is read anew" reloaded >/dev/null
+    ask_again=0
+    within 60 "remap.config is read anew" reloaded_when_asked >/dev/null
 }
 ask_on &
 load_pid=$!
+started+=("$load_pid") # should this script fail: ctest waits for whoever holds its output
 check "300 URLs are seen" "300 200" "$(by_rule)"
 reload
 admitted=$(ledger objects_admitted)
