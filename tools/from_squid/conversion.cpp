@@ -29,6 +29,9 @@ ordered_json port_settings(const port_set& ports) {
     return out;
 }
 
+// Bounds of disk.size. What lies beyond them config::load refuses, and the default takes its place.
+constexpr std::uint64_t least_disk = std::uint64_t{16} << 20, most_disk = std::uint64_t{64} << 40;
+
 bool is_accelerator(const ordered_json& listener) {
     return listener.value("mode", "") == "accelerator";
 }
@@ -142,6 +145,14 @@ public:
                                    each.what + (each.hides ? ": what it denies is lost" : ""),
                                    ""});
         }
+        if (from.statements.empty()) {
+            draft_.told.push_back({fate::left_out,
+                                   {},
+                                   "",
+                                   "there is no statement in it: nobody is served, as by a Squid "
+                                   "that is told nothing",
+                                   "access"});
+        }
         // In the order in which sections are written.
         for (const auto* section : {"listeners", "memory", "disk", "admission", "access", "log"}) {
             draft_.settings[section] = ordered_json::object();
@@ -182,13 +193,11 @@ public:
              "admission.policy"});
         convert_cache_rules(draft_, of("cache", "no_cache"));
         if (!settings["log"].contains("access")) {
-            settings["log"]["access"] = "/var/log/reprise/access.log";
+            settings["log"]["access"] = rotated_log;
             settings["log"]["format"] = "squid";
         }
-        if (!settings.contains("forwarding") ||
-            !settings["forwarding"].contains("client_address")) {
-            settings["forwarding"]["client_address"] = "x-forwarded-for";  // Squid's default
-        }
+        convert_client_address(
+            draft_, of("forwarded_for"), of("request_header_access", "header_access"));
         fit_sizes();
         std::vector<std::string> unused;
         for (const auto& [name, value] : settings.items()) {
@@ -285,6 +294,17 @@ private:
             settings["disk"].erase("max_object");  // memory alone, with its own bound
             return;
         }
+        if (const auto size = bytes("disk", "size")) {
+            const auto fitting = std::clamp(*size, least_disk, most_disk);
+            if (fitting != *size) {
+                settings["disk"]["size"] = config::size_to_string(fitting);
+                draft_.told.push_back({fate::approximated,
+                                       {},
+                                       "",
+                                       "cache_dir: a store on disk has from 16 MiB to 64 TiB",
+                                       "disk.size"});
+            }
+        }
         bound("disk", bytes("disk", "size").value_or(0) / 4);
     }
 
@@ -296,6 +316,9 @@ private:
                                                          "refresh_pattern",
                                                          "http_access",
                                                          "auth_param",
+                                                         "forwarded_for",
+                                                         "request_header_access",
+                                                         "header_access",
                                                          "cache",
                                                          "no_cache",
                                                          "delay_pools",

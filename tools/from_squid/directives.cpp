@@ -59,6 +59,18 @@ directive_handler no_more(fate what, std::string why, std::string where = "") {
                draft& into, const statement& from) { into.say(what, from, why, where); };
 }
 
+// Nothing comes of any of its lines; those that say something else than `no_bound` restrained something.
+directive_handler laxer_unless(std::vector<std::string> no_bound,
+                               std::string why,
+                               std::string where) {
+    return [no_bound = std::move(no_bound), why = std::move(why), where = std::move(where)](
+               draft& into, const statement& from) {
+        if (std::find(no_bound.begin(), no_bound.end(), word_at(from, 1)) == no_bound.end()) {
+            into.say(fate::laxer, from, why, where);
+        }
+    };
+}
+
 // Nothing comes of any of its lines; those that have `word` at `index` restrained something.
 directive_handler laxer_when(std::size_t index,
                              std::string word,
@@ -83,46 +95,6 @@ void replacement_policy(draft& into, const statement& from) {
         return;
     }
     put(into, "memory.policy", policy);
-}
-
-void forwarded_for(draft& into, const statement& from) {
-    constexpr const char* path = "forwarding.client_address";
-    const auto& how = word_at(from, 1);
-    if (how == "on") {
-        put(into, path, "x-forwarded-for");
-        return;
-    }
-    put(into, path, "off");
-    if (how == "delete") {
-        into.say(fate::approximated, from, "what a client sends of it is passed on", path);
-    } else if (how == "truncate") {
-        into.say(fate::approximated,
-                 from,
-                 "the client's address is not told, what came before stays",
-                 path);
-    } else if (how != "transparent") {
-        into.say(fate::changed, from, "no field is sent, rather than one that says unknown", path);
-    }
-}
-
-void header_access(draft& into, const statement& from) {
-    if (word_at(from, 2) == "allow") {
-        return;
-    }
-    const bool denies_all = word_at(from, 2) == "deny" && word_at(from, 3) == "all";
-    const auto& field = word_at(from, 1);
-    if (denies_all && (field == "X-Forwarded-For" || field == "Forwarded")) {
-        put(into, "forwarding.client_address", "off");
-        into.say(fate::approximated,
-                 from,
-                 "this proxy adds none; what a client sends of it is passed on",
-                 "forwarding.client_address");
-        return;
-    }
-    into.say(fate::laxer,
-             from,
-             "fields are passed on as they came, but for those of one connection",
-             "forwarding");
 }
 
 void pseudonym(draft& into, const statement& from) {
@@ -214,7 +186,13 @@ void access_log(draft& into, const statement& from) {
         }
     }
     if (place == "none") {
-        put(into, path, "off");
+        const bool of_all = from.words.size() == 2 ||
+                            (from.words.size() == 3 && word_at(from, 2) == "all");
+        if (of_all) {
+            put(into, path, "off");
+        } else {
+            into.say(fate::approximated, from, "all requests are logged: those are too", path);
+        }
         return;
     }
     if (!place.starts_with('/')) {
@@ -225,6 +203,13 @@ void access_log(draft& into, const statement& from) {
     if (place.starts_with(theirs)) {
         place = "/var/log/reprise/" + place.substr(theirs.size());
         into.say(fate::changed, from, "Squid's directory is Squid's", path);
+    }
+    if (place != rotated_log) {
+        into.say(fate::approximated,
+                 from,
+                 std::string{"the package's logrotate moves "} + rotated_log +
+                     " alone: name this one in /etc/logrotate.d/reprise",
+                 path);
     }
     put(into, path, place);
     auto format = option_of(from, "logformat").value_or("");
@@ -292,9 +277,6 @@ const std::map<std::string_view, directive_handler>& directives() {
         {"access_log", access_log},
         {"cache_access_log", access_log},
         {"strip_query_terms", strip_query_terms},
-        {"forwarded_for", forwarded_for},
-        {"request_header_access", header_access},
-        {"header_access", header_access},
         {"reply_header_access",
          [](draft& into, const statement& from) {
              if (word_at(from, 2) != "allow") {
@@ -358,7 +340,7 @@ const std::map<std::string_view, directive_handler>& directives() {
         {"sslcrtd_program", harmless("certificates are made within the program")},
         {"sslproxy_cert_error", no_more(fate::left_out, "a bad certificate is always refused")},
         {"delay_initial_bucket_level", harmless("a client's bucket is full at first")},
-        {"client_delay_pools", no_more(fate::laxer, "what clients send is not bounded", "limits")},
+        {"client_delay_pools", laxer_unless({"0"}, "what clients send is not bounded", "limits")},
         {"client_delay_parameters", harmless("belongs to client_delay_pools")},
         {"client_delay_access", harmless("belongs to client_delay_pools")},
         {"external_acl_type", harmless("no helper programs are asked")},
@@ -385,8 +367,9 @@ const std::map<std::string_view, directive_handler>& directives() {
          laxer_when(1, "deny", "who may have what is stored may have the rest", "access")},
         {"http_access2", laxer_when(1, "deny", "only http_access is judged", "access")},
         {"adapted_http_access", laxer_when(1, "deny", "only http_access is judged", "access")},
-        {"reply_body_max_size", no_more(fate::laxer, "responses may be of any size", "limits")},
-        {"request_body_max_size", no_more(fate::laxer, "requests may be of any size", "limits")},
+        {"reply_body_max_size",
+         laxer_unless({"none", "-1"}, "responses may be of any size", "limits")},
+        {"request_body_max_size", laxer_unless({"0"}, "requests may be of any size", "limits")},
         {"follow_x_forwarded_for",
          laxer_when(1,
                     "allow",
@@ -419,7 +402,9 @@ const std::map<std::string_view, directive_handler>& directives() {
         {"cache_store_log", harmless("there is no such log")},
         {"debug_options", harmless("see log.level")},
         {"logfile_rotate",
-         harmless("the log is opened anew on SIGUSR1; the package has logrotate do it")},
+         harmless(std::string{"the log is opened anew on SIGUSR1; the package has logrotate do it "
+                              "for "} +
+                  rotated_log)},
         {"buffered_logs", harmless("the log has a thread of its own")},
         {"pid_filename", harmless("the service manager knows the process")},
         {"coredump_dir", harmless("the service manager's business")},

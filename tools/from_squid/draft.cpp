@@ -19,13 +19,21 @@ std::optional<double> number_of(std::string_view text) {
 }
 
 struct unit {
-    std::string_view name;
+    std::string_view name;  ///< in lower case
     double worth;
 };
 
-std::optional<double> worth_of(std::string_view name, std::initializer_list<unit> units) {
+// Squid compares units without case, and no farther than its own word for one goes: "mb" and "MBytes"
+// are MB, "Hours" an hour. Without any it is `bare`.
+std::optional<double> worth_of(const std::string& written,
+                               double bare,
+                               std::initializer_list<unit> units) {
+    if (written.empty()) {
+        return bare;
+    }
+    const auto name = lower_case(written);
     for (const auto& one : units) {
-        if (one.name == name) {
+        if (name.starts_with(one.name)) {
             return one.worth;
         }
     }
@@ -57,7 +65,8 @@ std::optional<std::uint64_t> bytes_at(const statement& from, std::size_t index) 
     const auto number = number_of(word_at(from, index));
     const auto worth = worth_of(
         word_at(from, index + 1),
-        {{"", 1}, {"bytes", 1}, {"KB", 1024}, {"MB", 1048576}, {"GB", 1073741824.0}});
+        1,
+        {{"bytes", 1}, {"kb", 1024}, {"mb", 1048576}, {"gb", 1073741824.0}});
     if (!number || !worth || *number * *worth > 9e18) {
         return std::nullopt;
     }
@@ -67,19 +76,15 @@ std::optional<std::uint64_t> bytes_at(const statement& from, std::size_t index) 
 std::optional<std::string> duration_at(const statement& from, std::size_t index) {
     const auto number = number_of(word_at(from, index));
     const auto worth = worth_of(word_at(from, index + 1),
-                                {{"", 1e3},
-                                 {"milliseconds", 1},
-                                 {"millisecond", 1},
-                                 {"seconds", 1e3},
+                                1e3,
+                                {{"millisecond", 1},
                                  {"second", 1e3},
-                                 {"minutes", 6e4},
                                  {"minute", 6e4},
-                                 {"hours", 3.6e6},
                                  {"hour", 3.6e6},
-                                 {"days", 8.64e7},
                                  {"day", 8.64e7},
-                                 {"weeks", 6.048e8},
-                                 {"week", 6.048e8}});
+                                 {"week", 6.048e8},
+                                 {"fortnight", 1.2096e9},
+                                 {"month", 2.592e9}});
     if (!number || !worth || *number * *worth > 1e15) {
         return std::nullopt;
     }

@@ -24,6 +24,9 @@ struct draft {
 
 using statements = std::vector<const statement*>;
 
+/// The log that the package has logrotate move (tools/packaging/debian/reprise.logrotate).
+inline constexpr const char* rotated_log = "/var/log/reprise/access.log";
+
 /// The word at `index`; empty where there are fewer.
 [[nodiscard]] inline const std::string& word_at(const statement& from, std::size_t index) {
     static const std::string none;
@@ -41,10 +44,17 @@ using statements = std::vector<const statement*>;
 /// The same of minutes.
 [[nodiscard]] std::string minutes_text(std::uint64_t minutes);
 
-/// Adds the listeners of http_port and https_port, and the peers of cache_peer. A cache_peer with
-/// originserver is the upstream of the accelerators.
+/// Adds the listeners of http_port and https_port, and the peers of cache_peer.
 void convert_listeners(draft& into, const statements& ports, const statements& peers);
 void convert_peers(draft& into, const statements& peers);
+/// The upstream of accelerators, which the first cache_peer with originserver names; empty: none does.
+[[nodiscard]] std::string upstream_of(draft& into, const statements& peers);
+
+/// forwarding.client_address of forwarded_for, unless a line of request_header_access takes the field
+/// away, wherever that stands; and what is lost of such lines for other fields.
+void convert_client_address(draft& into,
+                            const statements& forwarded_for,
+                            const statements& header_rules);
 
 /// The statements of delay pools, by name, each in order.
 struct delay_lines {

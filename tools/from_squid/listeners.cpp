@@ -1,9 +1,8 @@
-// http_port, https_port and cache_peer: where clients come in, and whom else is asked.
+// http_port and https_port: where clients come in.
 
 #include "config/address.hpp"
 #include "tools/from_squid/draft.hpp"
 
-#include <algorithm>
 #include <set>
 
 namespace reprise::from_squid {
@@ -46,24 +45,6 @@ std::string address_text(const std::string& host, const std::string& port) {
 bool is_accelerator(const statement& from) {
     return has_word(from, "accel") || has_word(from, "vhost") || option_of(from, "defaultsite") ||
            option_of(from, "vport") || has_word(from, "vport");
-}
-
-// The upstream that cache_peer ... originserver names, if there is one.
-std::string upstream_of(draft& into, const statements& peers) {
-    std::string out;
-    for (const auto* each : peers) {
-        if (!has_word(*each, "originserver")) {
-            continue;
-        }
-        if (!out.empty()) {
-            into.say(
-                fate::left_out, *each, "an accelerator has one upstream: the first", "listeners");
-            continue;
-        }
-        const bool secure = has_word(*each, "ssl") || has_word(*each, "tls");
-        out = (secure ? "https://" : "http://") + word_at(*each, 1) + ':' + word_at(*each, 3);
-    }
-    return out;
 }
 
 std::optional<ordered_json> tls_of(draft& into, const statement& from) {
@@ -110,7 +91,6 @@ bool is_familiar(std::string_view option) {
                              "key",
                              "name",
                              "no-connection-auth",
-                             "no-vhost",
                              "ssl-bump",
                              "tcpkeepalive",
                              "tls-cert",
@@ -179,7 +159,13 @@ void add_listener(draft& into,
         made["upstream"] = upstream;
     }
     for (std::size_t i = 2; i < from.words.size(); ++i) {
-        if (!is_familiar(from.words[i].text)) {
+        if (from.words[i].text == "no-vhost") {
+            // Squid took all for one site; the upstream may have others, and rules may name that one.
+            into.say(fate::laxer,
+                     from,
+                     "no-vhost: which site is meant is what the client's Host says",
+                     "listeners");
+        } else if (!is_familiar(from.words[i].text)) {
             into.say(fate::left_out, from, from.words[i].text + " has no counterpart", "listeners");
         }
     }
@@ -200,25 +186,6 @@ void add_listener(draft& into,
     }
 }
 
-// A name as peers have it, of letters, digits and -_. alone.
-std::string peer_name(const std::string& text, std::set<std::string>& taken) {
-    std::string out = text.substr(0, 50);
-    std::replace_if(
-        out.begin(),
-        out.end(),
-        [](char c) {
-            return !((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                     c == '-' || c == '_' || c == '.');
-        },
-        '-');
-    out = out.empty() ? "peer" : out;
-    const auto first = out;
-    for (int i = 2; !taken.insert(out).second; ++i) {
-        out = first + '-' + std::to_string(i);
-    }
-    return out;
-}
-
 }  // namespace
 
 void convert_listeners(draft& into, const statements& ports, const statements& peers) {
@@ -230,73 +197,6 @@ void convert_listeners(draft& into, const statements& ports, const statements& p
     }
     if (!list.empty()) {
         into.settings["listeners"] = std::move(list);
-    }
-}
-
-void convert_peers(draft& into, const statements& peers) {
-    constexpr const char* where = "peers";
-    auto list = ordered_json::array();
-    std::set<std::string> taken;
-    bool siblings = false;
-    for (const auto* each : peers) {
-        const auto& host = word_at(*each, 1);
-        const auto& kind = word_at(*each, 2);
-        const auto& port = word_at(*each, 3);
-        if (has_word(*each, "originserver")) {
-            continue;  // an accelerator's upstream
-        }
-        if (kind != "parent" && kind != "sibling") {
-            into.say(fate::left_out, *each, "peers are siblings or parents", where);
-            continue;
-        }
-        const bool secure = has_word(*each, "ssl") || has_word(*each, "tls");
-        const bool ipv6 = host.find(':') != std::string::npos && !host.starts_with('[');
-        ordered_json one{
-            {"name", peer_name(option_of(*each, "name").value_or(host), taken)},
-            {"url",
-             (secure ? "https://" : "http://") + (ipv6 ? '[' + host + ']' : host) + ':' + port}};
-        if (kind == "parent") {
-            one["kind"] = "parent";
-            if (option_of(*each, "login")) {
-                into.say(fate::left_out,
-                         *each,
-                         "login: write user:password into a file, and its name as credentials_file",
-                         where);
-            }
-            for (const auto* option :
-                 {"round-robin", "weighted-round-robin", "userhash", "sourcehash", "carp"}) {
-                if (has_word(*each, option)) {
-                    into.say(fate::approximated, *each, "parents share URLs by their hash", where);
-                }
-            }
-        } else {
-            siblings = true;
-            one["protocol"] = "squid";
-            if (has_word(*each, "proxy-only")) {
-                one["proxy_only"] = true;
-            }
-            const auto& icp = word_at(*each, 4);
-            if (icp != "0" && !has_word(*each, "no-query")) {
-                into.say(fate::changed,
-                         *each,
-                         "a sibling is asked by its digest; ICP is not spoken",
-                         where);
-            }
-            if (has_word(*each, "no-digest")) {
-                into.say(fate::left_out,
-                         *each,
-                         "no-digest: without its digest a sibling is never asked",
-                         where);
-            }
-        }
-        list.push_back(std::move(one));
-    }
-    if (list.empty()) {
-        return;
-    }
-    into.settings["peers"] = std::move(list);
-    if (siblings) {
-        into.settings["digest"]["squid"] = true;
     }
 }
 

@@ -1,70 +1,40 @@
 // reprise-from-squid: a squid.conf as our settings.
 
 #include "tools/from_squid/conversion.hpp"
+#include "tools/from_squid/files.hpp"
 
 #include <CLI/CLI.hpp>
-#include <cerrno>
-#include <cstdio>
 #include <exception>
-#include <fstream>
-#include <glob.h>
 #include <iostream>
-#include <iterator>
 #include <string>
-#include <system_error>
+#include <utility>
 
 namespace {
 
 using namespace reprise::from_squid;
 
-constexpr std::size_t most_of_file = 16 << 20;
-
-std::optional<std::string> read(const std::string& path) {
-    std::ifstream file{path, std::ios::binary};
-    if (!file) {
-        return std::nullopt;
-    }
-    std::string text, piece(64 << 10, '\0');
-    while (file && text.size() <= most_of_file) {
-        file.read(piece.data(), static_cast<std::streamsize>(piece.size()));
-        text.append(piece, 0, static_cast<std::size_t>(file.gcount()));
-    }
-    if (file.bad() || (text.empty() && !file.eof()) || text.size() > most_of_file) {
-        return std::nullopt;
-    }
-    return text;
-}
-
-std::vector<std::string> matches(const std::string& pattern) {
-    std::vector<std::string> out;
-    ::glob_t found{};
-    if (::glob(pattern.c_str(), 0, nullptr, &found) == 0) {
-        out.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
-    }
-    ::globfree(&found);
-    return out;
-}
-
 int run(const std::string& path, const std::string& output, bool strict) {
-    const file_source files{read, matches};
-    if (!read(path)) {
+    auto text = contents_of(path);
+    if (!text) {
         std::cerr << "reprise-from-squid: cannot read " << path << '\n';
         return 1;
     }
-    const auto made = convert(read_squid_conf(path, files), files);
-    if (output.empty()) {
-        if (!(std::cout << made.settings << std::flush)) {
-            std::cerr << "reprise-from-squid: cannot write to standard output\n";
-            return 1;
-        }
-    } else {
-        std::ofstream file{output, std::ios::binary | std::ios::trunc};
-        file << made.settings;
-        file.close();
-        if (!file) {
-            std::cerr << "reprise-from-squid: cannot write " << output << '\n';
-            return 1;
-        }
+    if (!output.empty() && is_one_file(path, output)) {
+        std::cerr << "reprise-from-squid: " << output << " is the squid.conf: write another file\n";
+        return 1;
+    }
+    const auto files = files_beside(path, std::move(*text));
+    const auto read = read_squid_conf(path, files);
+    const auto made = convert(read, files);
+    if (!output.empty()) {
+        replace_file(output, made.settings);
+    } else if (!(std::cout << made.settings << std::flush)) {
+        std::cerr << "reprise-from-squid: cannot write to standard output\n";
+        return 1;
+    }
+    const bool says_nothing = read.statements.empty();
+    if (says_nothing) {
+        std::cerr << path << ": there is no statement in it, and so nobody is served\n";
     }
     std::size_t counts[4]{};
     for (const auto& each : made.told) {
@@ -76,7 +46,7 @@ int run(const std::string& path, const std::string& output, bool strict) {
     std::cerr << counts[0] << " changed, " << counts[1] << " approximated, " << counts[2]
               << " left out, " << counts[3]
               << " left out so that more is allowed; each has a comment in the settings\n";
-    return strict && counts[3] > 0 ? 3 : 0;
+    return strict && (counts[3] > 0 || says_nothing) ? 3 : 0;
 }
 
 }  // namespace
@@ -92,7 +62,9 @@ int main(int argc, char** argv) {
     bool strict = false;
     app.add_option("file", path, "the squid.conf; what it includes is read too")->required();
     app.add_option("--output", output, "the file to write; standard output without it");
-    app.add_flag("--strict", strict, "exit status 3 where more is allowed than before");
+    app.add_flag("--strict",
+                 strict,
+                 "exit status 3 where more is allowed than before, or the file says nothing");
     CLI11_PARSE(app, argc, argv);
     try {
         return run(path, output, strict);

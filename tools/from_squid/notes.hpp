@@ -20,11 +20,12 @@ enum class fate {
 struct note {
     fate what = fate::changed;
     position where;    ///< line 0: of no line
-    std::string line;  ///< as it was read; empty: of no line
+    std::string line;  ///< as it was read, passwords hidden; empty: of no line
     std::string why;
     std::string setting;  ///< beside which it stands: "access.clients"; empty: at the end
 };
 
+/// The line with "..." in the place of every password in it.
 [[nodiscard]] std::string text_of(const statement& from);
 
 using notes = std::vector<note>;

@@ -187,11 +187,13 @@ void drop_refused(ordered_json& settings, notes& told) {
                                         one->path == "access.connect_ports" ||
                                         one->path == "access.request_ports" ||
                                         one->path == "peering.never_direct";
-                told.push_back({restrained ? fate::laxer : fate::left_out,
-                                {},
-                                "",
-                                config::to_string(*one),
-                                section});
+                auto why = config::to_string(*one);
+                if (one->path ==
+                    "access.deny_destinations") {  // all of it, since there are too many
+                    why += "; write the hosts into a file and name that in access.block_lists";
+                }
+                told.push_back(
+                    {restrained ? fate::laxer : fate::left_out, {}, "", std::move(why), section});
             }
         }
         if (!changed) {

@@ -67,28 +67,28 @@ std::optional<bool> truth_of(std::string_view expression) {
     return number ? std::optional{*number != 0} : std::nullopt;
 }
 
-// The conditionals around a line. O(1) each; a bit for each that is open.
+// What stands behind `keyword` in a line that begins with it; none: it begins with another word.
+std::optional<std::string_view> behind(std::string_view line, std::string_view keyword) {
+    if (!line.starts_with(keyword)) {
+        return std::nullopt;
+    }
+    line.remove_prefix(keyword.size());
+    const bool ends_there = line.empty() || spaces.find(line.front()) != std::string_view::npos;
+    return ends_there ? std::optional{trimmed(line)} : std::nullopt;
+}
+
+// The conditionals around a line. O(1) each; a bit for each that is open. Squid asks the innermost
+// alone: what an `if true` has is in force though the `if` around it is false (seen with 5.7).
 class conditionals {
 public:
-    [[nodiscard]] bool in_force() const noexcept { return false_ == 0; }
+    [[nodiscard]] bool in_force() const noexcept { return all_.empty() || all_.back(); }
     [[nodiscard]] bool any() const noexcept { return !all_.empty(); }
-    void begin(bool truth) {
-        all_.push_back(truth);
-        false_ += truth ? 0 : 1;
-    }
-    void turn() {
-        const bool was = all_.back();
-        end();
-        begin(!was);
-    }
-    void end() {
-        false_ -= all_.back() ? 0 : 1;
-        all_.pop_back();
-    }
+    void begin(bool truth) { all_.push_back(truth); }
+    void turn() { all_.back().flip(); }
+    void end() { all_.pop_back(); }
 
 private:
     std::vector<bool> all_;
-    std::size_t false_ = 0;
 };
 
 class conf_reader {
@@ -131,24 +131,39 @@ private:
     void read_text(std::string_view text, const std::string& path, std::size_t depth) {
         conditionals around;
         std::size_t line_number = 0;
+        position here{path, 0};
+        std::string logical;
+        bool awaits_more = false;
         while (!text.empty()) {
-            position here{path, line_number + 1};
-            std::string logical;
-            for (bool more = true; more && !text.empty();) {
-                const auto end = text.find('\n');
-                auto line = text.substr(0, end);
-                text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-                ++line_number;
-                if (line.ends_with('\r')) {
-                    line.remove_suffix(1);
-                }
-                more = line.ends_with('\\');
-                logical.append(line.substr(0, line.size() - (more ? 1 : 0)));
+            const auto end = text.find('\n');
+            auto line = text.substr(0, end);
+            text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+            ++line_number;
+            if (line.ends_with('\r')) {
+                line.remove_suffix(1);
             }
-            take_line(logical, here, around, depth);
+            // Squid passes over comments and blank lines before it looks for a \ at the end, and takes
+            // what stands before the first word away: so neither is continued nor ends what is, and a
+            // word that the \ cuts goes on with the next line's first.
+            line.remove_prefix(std::min(line.find_first_not_of(spaces), line.size()));
+            if (line.empty() || line.front() == '#') {
+                continue;
+            }
+            if (!awaits_more) {
+                here.line = line_number;
+                logical.clear();
+            }
+            awaits_more = line.ends_with('\\');
+            logical.append(line.substr(0, line.size() - (awaits_more ? 1 : 0)));
+            if (!awaits_more) {
+                take_line(logical, here, around, depth);
+            }
+        }
+        if (awaits_more) {
+            complain(here, "is continued where the file ends: Squid takes no notice of it");
         }
         if (around.any()) {
-            complain({path, line_number}, "an if without its endif");
+            complain({path, line_number}, "an if without its endif", true);
         }
     }
 
@@ -162,8 +177,8 @@ private:
         }
         const auto replaced = with_macros(line);
         line = replaced;
-        if (line.starts_with("if ") || line.starts_with("if\t")) {
-            auto truth = truth_of(line.substr(3));
+        if (const auto condition = behind(line, "if")) {
+            auto truth = truth_of(*condition);
             if (!truth) {
                 complain(here, "a condition that is not understood counts as false", true);
                 truth = false;
@@ -171,10 +186,11 @@ private:
             around.begin(*truth);
             return;
         }
-        if (line == "else" || line == "endif") {
+        // Whatever else stands on their lines.
+        if (const bool turns = behind(line, "else").has_value(); turns || behind(line, "endif")) {
             if (!around.any()) {
-                complain(here, std::string{line} + " without an if");
-            } else if (line == "else") {
+                complain(here, std::string{turns ? "else" : "endif"} + " without an if");
+            } else if (turns) {
                 around.turn();
             } else {
                 around.end();

@@ -1,67 +1,17 @@
-#include "config/load.hpp"
-#include "config/mistake.hpp"
-#include "tools/from_squid/conversion.hpp"
+#include "tests/unit/from_squid/converted.hpp"
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
 namespace reprise::from_squid {
-
-namespace {
-
-const std::string folder = REPRISE_TEST_DATA "/squid_conf/";
-
-std::optional<std::string> read_file(const std::string& path) {
-    std::ifstream in{path, std::ios::binary};
-    return in ? std::optional{std::string{std::istreambuf_iterator<char>{in}, {}}} : std::nullopt;
-}
-
-// ACL files stand beside the configurations, and are named without a folder there.
-file_source beside(const std::string& text) {
-    return {[text](const std::string& path) {
-                return path == "main" ? std::optional{text} : read_file(folder + path);
-            },
-            [](const std::string& pattern) { return std::vector{pattern}; }};
-}
-
-struct conversion_result {
-    converted made;
-    config::options options;
-
-    [[nodiscard]] bool says(fate what, std::string_view why) const {
-        return std::any_of(made.told.begin(), made.told.end(), [&](const note& one) {
-            return one.what == what && one.why.find(why) != std::string::npos;
-        });
-    }
-    [[nodiscard]] std::size_t count(fate what) const {
-        return static_cast<std::size_t>(std::count_if(
-            made.told.begin(), made.told.end(), [&](const note& one) { return one.what == what; }));
-    }
-};
-
-conversion_result settings_of(const std::string& text) {
-    const auto files = beside(text);
-    conversion_result out{convert(read_squid_conf("main", files), files), {}};
-    const auto loaded = config::load(out.made.settings);
-    CAPTURE(out.made.settings);
-    if (const auto* wrong = std::get_if<std::vector<config::mistake>>(&loaded)) {
-        CAPTURE(config::to_string(wrong->front()));
-        REQUIRE(wrong == nullptr);
-    }
-    out.options = std::get<config::options>(loaded);
-    return out;
-}
-
-}  // namespace
 
 TEST_SUITE("from_squid/conversion") {
     TEST_CASE("an empty configuration serves nobody, as Squid would") {
         const auto r = settings_of("");
         CHECK(r.options.access.clients.empty());
+        CHECK(r.says(fate::left_out, "there is no statement in it"));
+        CHECK_FALSE(settings_of("via on\n").says(fate::left_out, "there is no statement in it"));
         CHECK(r.options.log.format == config::log_format::squid);
         CHECK(r.options.forwarding.client_address == config::forwarded_field::x_forwarded_for);
     }
@@ -279,6 +229,85 @@ TEST_SUITE("from_squid/conversion") {
         CHECK(settings_of("strip_query_terms off\n").options.log.query_values);
     }
 
+    TEST_CASE("some requests that were not logged are, and the log stays") {
+        const std::string log = "access_log /var/log/squid/access.log squid\n";
+        const auto r = settings_of("acl probes src 10.0.0.9\naccess_log none probes\n" + log);
+        CHECK(r.options.log.access == "/var/log/reprise/access.log");
+        CHECK(r.says(fate::approximated, "all requests are logged: those are too"));
+        CHECK(settings_of("access_log none all\n" + log).options.log.access == "off");
+    }
+
+    TEST_CASE("which log is rotated is said, and where the name is another") {
+        const auto known = settings_of("access_log /var/log/squid/access.log\nlogfile_rotate 5\n");
+        CHECK(known.says(fate::left_out, "do it for /var/log/reprise/access.log"));
+        CHECK_FALSE(known.says(fate::approximated, "/etc/logrotate.d/reprise"));
+        for (const std::string place : {"/var/log/squid/clients.log", "/srv/log"}) {
+            CAPTURE(place);
+            CHECK(settings_of("access_log stdio:" + place + "\n")
+                      .says(fate::approximated, "/etc/logrotate.d/reprise"));
+        }
+    }
+
+    TEST_CASE("bounds that are none for Squid are not told as lost") {
+        for (const std::string line : {"request_body_max_size 0",
+                                       "request_body_max_size 0 KB",
+                                       "reply_body_max_size none",
+                                       "reply_body_max_size none all",
+                                       "reply_body_max_size -1",
+                                       "client_delay_pools 0"}) {
+            CAPTURE(line);
+            CHECK(settings_of(line + "\n").count(fate::laxer) == 0);
+        }
+        for (const std::string line :
+             {"request_body_max_size 1 MB", "reply_body_max_size 10 MB", "client_delay_pools 1"}) {
+            CAPTURE(line);
+            CHECK(settings_of(line + "\n").count(fate::laxer) == 1);
+        }
+    }
+
+    TEST_CASE("units are read in whatever case, and as far as Squid reads them") {
+        CHECK(settings_of("cache_mem 64 mb\n").options.memory.size == 64u << 20);
+        CHECK(settings_of("cache_mem 64 MBytes\n").options.memory.size == 64u << 20);
+        CHECK(settings_of("connect_timeout 2 Minutes\n").options.timeouts.origin_connect ==
+              std::chrono::minutes{2});
+        CHECK(settings_of("cache_mem 64 lots\n").says(fate::left_out, "not a size"));
+    }
+
+    TEST_CASE("a cache_dir that is smaller than any store here is the least one, and said so") {
+        const auto small = settings_of("cache_dir ufs /var/spool/squid 8 16 256\n");
+        CHECK(small.options.disk.path == "/var/cache/reprise");
+        CHECK(small.options.disk.size == 16u << 20);
+        CHECK(small.says(fate::approximated, "from 16 MiB"));
+        const auto large = settings_of("cache_dir ufs /var/spool/squid 999999999 16 256\n");
+        CHECK(large.options.disk.size == std::uint64_t{64} << 40);
+        CHECK_FALSE(settings_of("cache_dir ufs /var/spool/squid 16 16 256\n")
+                        .says(fate::approximated, "from 16 MiB"));
+    }
+
+    TEST_CASE("more hosts than may be denied one by one are told of, with the place for them") {
+        std::string many = "acl banned dstdomain";
+        for (int i = 0; i <= 10'000; ++i) {
+            many += " h" + std::to_string(i) + ".example";
+        }
+        const auto r = settings_of(many + "\nhttp_access deny banned\nhttp_access allow all\n");
+        CHECK(r.options.access.deny_destinations.empty());
+        CHECK(r.says(fate::laxer, "access.block_lists"));
+        CHECK(r.made.settings.find("access.block_lists") != std::string::npos);
+    }
+
+    TEST_CASE("that a client's Host decides which site is meant is said where it did not") {
+        const std::string site = "cache_peer 10.0.0.1 parent 8080 0 originserver\n";
+        CHECK(settings_of("http_port 80 accel defaultsite=a.example no-vhost\n" + site)
+                  .says(fate::laxer, "no-vhost"));
+        CHECK(settings_of("http_port 80 accel defaultsite=a.example\n" + site).count(fate::laxer) ==
+              0);
+    }
+
+    TEST_CASE("an if without its end hides what it denies") {
+        CHECK(
+            settings_of("if false\nhttp_access deny all\n").says(fate::laxer, "without its endif"));
+    }
+
     TEST_CASE("each line is either said in settings or has a comment") {
         const auto r = settings_of(
             "external_acl_type x %LOGIN /bin/x\nssl_bump peek all\nfancy_thing on\n"
@@ -367,12 +396,12 @@ TEST_SUITE("from_squid/conversion") {
     TEST_CASE(
         "ten configurations as people have them are accepted, and nothing is allowed in silence") {
         std::size_t seen = 0;
-        for (const auto& entry : std::filesystem::directory_iterator{folder}) {
+        for (const auto& entry : std::filesystem::directory_iterator{conf_folder}) {
             if (entry.path().extension() != ".conf") {
                 continue;
             }
             CAPTURE(entry.path().filename().string());
-            const auto text = read_file(entry.path().string());
+            const auto text = conf_text(entry.path().string());
             REQUIRE(text);
             const auto r = settings_of(*text);
             CHECK_FALSE(r.made.told.empty());

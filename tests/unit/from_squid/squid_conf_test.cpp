@@ -51,6 +51,46 @@ TEST_SUITE("from_squid/squid_conf") {
         CHECK(conf.problems.empty());
     }
 
+    TEST_CASE("a comment is not continued, and what follows it is a line of its own") {
+        const auto conf = read_all({{"main",
+                                     "# acl old src 10.9.0.0/16 \\\nhttp_access deny bad\n"
+                                     "  # another \\\r\nvia on\n"}});
+        CHECK(names(conf) == std::vector<std::string>{"http_access", "via"});
+        CHECK(to_string(conf.statements[0].where) == "main:2");
+        CHECK(conf.problems.empty());
+    }
+
+    TEST_CASE("a comment within a continued line ends nothing and is none of it") {
+        const auto conf = read_all(
+            {{"main",
+              "acl bad src 10.0.0.1 \\\n  # why \\\n# and since when\n 10.0.0.2\nvia on\n"}});
+        REQUIRE(conf.statements.size() == 2);
+        CHECK(conf.statements[0].words.size() == 5);
+        CHECK(conf.statements[0].words.back().text == "10.0.0.2");
+        CHECK(to_string(conf.statements[0].where) == "main:1");
+        CHECK(to_string(conf.statements[1].where) == "main:5");
+    }
+
+    TEST_CASE("a blank line within a continued line ends nothing") {
+        const auto conf = read_all({{"main", "acl bad src 10.0.0.1 \\\n\n \t\r\n10.0.0.2\n"}});
+        REQUIRE(conf.statements.size() == 1);
+        CHECK(conf.statements[0].words.back().text == "10.0.0.2");
+    }
+
+    TEST_CASE("a word that is cut goes on with the first of the next line, without its indent") {
+        const auto conf = read_all({{"main", "acl x src 10.\\\n   0.0.1\n"}});
+        REQUIRE(conf.statements.size() == 1);
+        CHECK(conf.statements[0].words.back().text == "10.0.0.1");
+    }
+
+    TEST_CASE("a line that is continued where its file ends is left out, and told") {
+        const auto conf = read_all({{"main", "via on\nhttp_access allow all \\\n# no more\n"}});
+        CHECK(names(conf) == std::vector<std::string>{"via"});
+        REQUIRE(conf.problems.size() == 1);
+        CHECK(conf.problems[0].where.line == 2);
+        CHECK_FALSE(conf.problems[0].hides);
+    }
+
     TEST_CASE("quoted words are told apart, and parameters() is one") {
         CHECK(words_of(R"(acl x dstdomain "/a b" parameters("/c\"d") "open)") ==
               std::vector<word>{{"acl", false},
@@ -72,6 +112,19 @@ TEST_SUITE("from_squid/squid_conf") {
         CHECK(conf.problems[0].where.line == 14);
     }
 
+    TEST_CASE("else and endif stand for themselves, whatever follows them") {
+        const auto conf = read_all(
+            {{"main", "if false\na\nelse # of the other node\nb\nendif\t# that\nendifs\nc\n"}});
+        CHECK(names(conf) == std::vector<std::string>{"b", "endifs", "c"});
+        CHECK(conf.problems.empty());
+    }
+
+    TEST_CASE("of conditionals within each other the innermost decides, as it does for Squid") {
+        const auto conf = read_all(
+            {{"main", "if false\na\nif true\nb\nelse\nc\nendif\nd\nendif\ne\n"}});
+        CHECK(names(conf) == std::vector<std::string>{"b", "e"});
+    }
+
     TEST_CASE("a conditional is what it says, however deep it is") {
         constexpr int deep = 100'000;
         std::string text;
@@ -88,7 +141,9 @@ TEST_SUITE("from_squid/squid_conf") {
     }
 
     TEST_CASE("an if without its end, and an end without its if, are told") {
-        CHECK(read_all({{"main", "if true\na\n"}}).problems.size() == 1);
+        const auto open = read_all({{"main", "if true\na\n"}});
+        REQUIRE(open.problems.size() == 1);
+        CHECK(open.problems[0].hides);
         CHECK(read_all({{"main", "endif\nelse\na\n"}}).problems.size() == 2);
     }
 
