@@ -8,10 +8,15 @@ namespace reprise::proxy::fetch {
 
 namespace {
 
-// This node may have another parent, certificates and trust of its own, and its client's leave to ask.
+// It has no way out, whatever it is asked for.
 bool is_homes_own(failure_code code) noexcept {
-    return code == failure_code::no_parent || code == failure_code::parent_refused ||
-           code == failure_code::only_if_cached_miss || is_of_certificate(code);
+    return code == failure_code::no_parent || code == failure_code::parent_certificate;
+}
+
+// This node may have another parent and trust, or its client's leave to ask.
+bool is_no_word_of_the_origin(failure_code code) noexcept {
+    return code == failure_code::parent_refused || code == failure_code::only_if_cached_miss ||
+           code == failure_code::tls_certificate || code == failure_code::tls_client_certificate;
 }
 
 // All connections to one origin are in use, or all that one of its clients may have: another URL's are not.
@@ -35,7 +40,10 @@ home_answer judge_home_answer(const http::response_head& head, std::string_view 
                     told ? std::string{name} + " says so"
                          : std::string{name} + " answered with " + std::to_string(status)}};
     };
-    if (told && (is_homes_own(*told) || is_of_this_url(*told))) {
+    if (told && is_homes_own(*told)) {
+        return as(kind::unfit);
+    }
+    if (told && (is_no_word_of_the_origin(*told) || is_of_this_url(*told))) {
         return as(kind::declined);
     }
     if (status == 502 || status == 504) {

@@ -51,8 +51,10 @@ awaitable<bool> sources::waits_for_origin(failure_code why) {
     if (way_.has_answered_since(here_.came.sent)) {
         co_return true;
     }
-    if (!way_.may_spare()) {
-        co_return false;
+    using silence = peer::parent_choice::silence;
+    const auto told = way_.judge_silence(here_.came.sent);
+    if (told != silence::unclear) {
+        co_return told == silence::asked;
     }
     at_.let_go();
     const auto in_so_long = std::min<steady_time::duration>(
@@ -72,12 +74,18 @@ std::optional<head_end> sources::judge_home() {
     switch (said.what) {
     case kind::passed_on:
         if (home_is_outdated()) {
+            way_.note_answered();
             way_.leave_home();
             not_it.emplace(head_end{.what = head_end::kind::retry});
         }
         break;
-    case kind::unfit: way_.blame(here_.came.sent, said.why); [[fallthrough]];
+    case kind::unfit:
+        way_.blame(here_.came.sent, said.why);
+        way_.pass_home_by();
+        not_it.emplace(head_end{.what = head_end::kind::retry});
+        break;
     case kind::declined:
+        way_.note_answered();
         way_.pass_home_by();
         not_it.emplace(head_end{.what = head_end::kind::retry});
         break;
@@ -221,12 +229,13 @@ awaitable<trouble> sources::connect_and_send(bool fresh_only) {
         here_.lease.give_back();
         co_return failure{failure_code::origin_closed, "every client has left"};
     }
-    if ((order_.inside || order_.handed_on) && here_.lease.socket().was_asked_for_certificate()) {
+    const auto to = way_.hop();
+    if (to == next_hop::origin && (order_.inside || order_.handed_on) &&
+        here_.lease.socket().was_asked_for_certificate()) {
         // Who the client is may be what its answer hangs on.
         here_.lease.close();
         co_return failure{failure_code::tls_client_certificate, ""};
     }
-    const auto to = way_.hop();
     if (!at_.rivals && to == next_hop::origin) {
         expected_.begin();
     }
@@ -375,7 +384,7 @@ awaitable<head_end> sources::ask_origins() {
             spares = co_await waits_for_origin(end.why.code);
         }
         if (!again || !way_.try_next(here_.came.sent, end.why, !spares)) {
-            if (silent && end.why.code == failure_code::origin_closed) {
+            if (silent && !spares) {
                 end.why = way_.told_of_parent(std::move(end.why));
             }
             co_return end;

@@ -66,14 +66,16 @@ bool way_out::find_home() {
         return false;
     }
     const auto now = steady_now();
-    home_ = book_->homes->to_ask(peer_key(), order_.secure, now, here_.on_trial);
+    const auto& options = order_.now_settings->options;
+    home_ = book_->homes->to_ask(
+        peer_key(), order_.secure, now, options.peering.budget, here_.on_trial);
     // Who lives is looked at once a second: the place may be another sibling's since.
     const auto* const sibling = home_ ? book_->siblings[home_->slot].get() : nullptr;
     if (sibling == nullptr || sibling->squid || (order_.secure && !sibling->https)) {
         leave_home();
         return false;
     }
-    here_.home_by = now + order_.now_settings->options.peering.budget;
+    here_.home_by = now + options.peering.budget;
     here_.waits_too = book_->siblings[home_->slot];
     here_.waits_too_slot = home_->slot;
     w_.counts.handed_to_homes.add();
@@ -109,7 +111,8 @@ void way_out::settle() {
         return;
     }
     const auto left = std::span{parents_}.subspan(parent_at_);
-    if (auto held = book_->choice->put_first(left, steady_now())) {
+    const auto patience = order_.now_settings->options.timeouts.origin_connect;
+    if (auto held = book_->choice->put_first(left, steady_now(), patience)) {
         here_.on_trial = std::move(*held);
     } else if (!never_direct()) {
         parent_at_ = parents_.size();
@@ -216,10 +219,18 @@ void way_out::note_answered() {
 }
 
 void way_out::note_refused(failure_code why) {
-    if (leads_through() && why == failure_code::parent_refused) {
-        peer::note_parent_works(*book_, parents_[parent_at_]);
+    if (!leads_through()) {
+        return;
     }
-    end_trial();
+    const auto at = parents_[parent_at_];
+    switch (why) {
+    case failure_code::parent_refused: peer::note_parent_refused(*book_, at); break;
+    // Behind the parent's answer.
+    case failure_code::tls_failed:
+    case failure_code::tls_certificate:
+    case failure_code::tls_client_certificate: peer::note_parent_works(*book_, at); break;
+    default: break;
+    }
 }
 
 bool way_out::has_answered_since(steady_time sent) const {
@@ -227,14 +238,15 @@ bool way_out::has_answered_since(steady_time sent) const {
            book_->choice->has_succeeded_since(parents_[parent_at_], sent);
 }
 
-bool way_out::may_spare() const {
-    return !home_ && parent() != nullptr && book_->choice->may_spare(parents_[parent_at_]);
+peer::parent_choice::silence way_out::judge_silence(steady_time sent) const {
+    return book_->choice->judge_silence(parents_[parent_at_], sent, steady_now());
 }
 
 bool way_out::try_next(steady_time begun, const failure& why, bool blames) {
     // What passes through a parent has no Via but our own.
     if (parent() == nullptr || (leads_through() && !peer::is_parents_fault(why.code, false))) {
         note_refused(why.code);
+        end_trial();
         return false;
     }
     if (blames) {

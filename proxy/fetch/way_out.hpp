@@ -3,14 +3,15 @@
 // rendezvous hashing, and then the origin, but with peering.never_direct. And what becomes known of them.
 //
 // A parent that was found to be down is left alone for a while, and then asked by one request, which
-// finds out for all; with peering.never_direct the first is asked all the same. So is a home. Down is one that can't
-// be reached or says nothing; one that does not know us (407); and one that leads back here: it is one of our own
+// finds out for all, within timeouts.origin_connect; with peering.never_direct the first is asked all the
+// same. A home that was down is found out about so too. Down is one that can't be reached or says
+// nothing; one that does not know us (407); and one that leads back here: it is one of our own
 // listeners, or our own 508 came back through it, or it answered 508 itself, to a request that nobody
 // had passed on before us (a client could write a Via that makes any proxy find a loop).
 //
-// A parent that lets a request wait in vain for a head may wait itself, for an origin that hangs. It is spared that if it has
-// answered another request meanwhile; and, a few times in a row, if it says something to OPTIONS *: its own way out
-// may be shut.
+// A parent that lets a request wait in vain for a head may wait itself, for an origin that hangs. That is not held
+// against it if it has answered another request meanwhile; and else, a few times in a row, if it says
+// something to OPTIONS *: its own way out may be shut.
 //
 // Threads   its fetch's.
 
@@ -79,12 +80,10 @@ public:
     void blame(steady_time begun, const failure& why);
     /// The head in hand is the parent's, or the home's.
     void note_answered();
-    /// No connection was made: yet the parent in hand may have said so itself.
-    void note_refused(failure_code why);
     /// The parent in hand has let a request wait that was sent then, but has answered others since.
     [[nodiscard]] bool has_answered_since(steady_time sent) const;
-    /// It has not; but if it lives it may be its origin that is silent (parent_choice::may_spare).
-    [[nodiscard]] bool may_spare() const;
+    /// It has not (parent_choice::judge_silence).
+    [[nodiscard]] peer::parent_choice::silence judge_silence(steady_time sent) const;
     /// What the parent in hand was to find out of itself is known, or is left to another request.
     void end_trial() noexcept { here_.on_trial.end(); }
 
@@ -101,6 +100,8 @@ private:
     [[nodiscard]] bool find_home();
     void find_parents();
     [[nodiscard]] bool never_direct() const;
+    /// No connection through the parent was made: it may have said so itself.
+    void note_refused(failure_code why);
 
     thread::worker& w_;
     const fetch_order& order_;

@@ -59,7 +59,8 @@ failure parent_not_reached(std::string_view parent, failure why) {
     case failure_code::tls_certificate:
     case failure_code::tls_client_certificate:
     case failure_code::tls_failed:
-    case failure_code::origin_closed: break;
+    case failure_code::origin_closed:
+    case failure_code::origin_head_timeout: break;
     default: return why;
     }
     std::string told{parent};

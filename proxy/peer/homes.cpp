@@ -51,13 +51,14 @@ std::optional<homes::home> homes::of(const filter::key_hash& key,
 std::optional<homes::home> homes::to_ask(const filter::key_hash& key,
                                          bool secure,
                                          steady_time now,
+                                         std::chrono::milliseconds patience,
                                          trial& held) const noexcept {
     for (;;) {
         const auto one = of(key, secure, now);
         if (!one) {
             return std::nullopt;
         }
-        if (auto taken = choice_->try_out(one->at, now)) {
+        if (auto taken = choice_->try_out(one->at, now, patience)) {
             held = std::move(*taken);
             return one;
         }

@@ -17,6 +17,7 @@
 #include "proxy/base/failure.hpp"
 #include "proxy/peer/parents.hpp"
 
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -57,11 +58,12 @@ public:
                                          bool secure,
                                          steady_time now) const noexcept;
 
-    /// The same for whoever goes on to ask it. One that has failed is asked by one caller alone when its time is
-    /// up, with `held` meanwhile; all others are led past it.
+    /// The same for whoever goes on to ask it. One that has failed is asked by one caller alone when
+    /// its time is up, with `held` meanwhile, for `patience` at the most; others are led past it.
     [[nodiscard]] std::optional<home> to_ask(const filter::key_hash& key,
                                              bool secure,
                                              steady_time now,
+                                             std::chrono::milliseconds patience,
                                              trial& held) const noexcept;
 
     /// As note_parent_failed and note_parent_works, and logged so.

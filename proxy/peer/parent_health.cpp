@@ -30,4 +30,11 @@ void note_parent_works(const peer_book& book, std::size_t parent) {
     }
 }
 
+void note_parent_refused(const peer_book& book, std::size_t parent) {
+    const auto& choice = *book.choice;
+    if (!choice.has_failed(parent) || choice.trouble(parent) != failure_code::parent_refused) {
+        note_parent_works(book, parent);
+    }
+}
+
 }  // namespace reprise::proxy::peer

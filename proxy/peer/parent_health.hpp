@@ -26,5 +26,8 @@ void note_parent_failed(const peer_book& book,
                         const failure& why);
 /// It has done what it was asked.
 void note_parent_works(const peer_book& book, std::size_t parent);
+/// It has answered that it makes no connection: so it lives. But one that was down since it does not know us may say
+/// just that.
+void note_parent_refused(const peer_book& book, std::size_t parent);
 
 }  // namespace reprise::proxy::peer

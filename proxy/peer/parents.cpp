@@ -51,6 +51,7 @@ void parent_choice::go_on_as(std::size_t parent,
     const auto& known = before.states_[was];
     its.down_until = known.down_until.load(std::memory_order_relaxed);
     its.answered_at = known.answered_at.load(std::memory_order_relaxed);
+    its.spared_at = known.spared_at.load(std::memory_order_relaxed);
     its.spared = known.spared.load(std::memory_order_relaxed);
     its.failures = known.failures.load(std::memory_order_relaxed);
     its.why = known.why.load(std::memory_order_relaxed);
@@ -67,26 +68,24 @@ struct parent_choice::rank {
     }
 };
 
-// One on trial comes behind those that are up, and before those that are left alone.
-std::int64_t parent_choice::down_until(std::size_t parent, std::int64_t now) const noexcept {
+std::int64_t parent_choice::left_alone_until(std::size_t parent) const noexcept {
     const auto& its = states_[parent];
     const auto until = its.down_until.load(std::memory_order_relaxed);
-    if (until > now) {
-        return until;
-    }
-    const bool is_on_trial = its.failures.load(std::memory_order_relaxed) != 0 &&
-                             its.is_on_trial.load(std::memory_order_relaxed);
-    return is_on_trial ? now : 0;
+    // One that succeeded while another began to try it is up.
+    return its.failures.load(std::memory_order_relaxed) == 0
+               ? until
+               : std::max(until, its.tried_until.load(std::memory_order_relaxed));
 }
 
 parent_choice::rank parent_choice::rank_of(std::size_t parent,
                                            const filter::key_hash& key,
                                            std::int64_t now) const noexcept {
-    return {down_until(parent, now), mixed(mixed(states_[parent].number ^ key.low) ^ key.high)};
+    const auto until = left_alone_until(parent);
+    return {until > now ? until : 0, mixed(mixed(states_[parent].number ^ key.low) ^ key.high)};
 }
 
 bool parent_choice::is_down(std::size_t parent, steady_time now) const noexcept {
-    return down_until(parent, count_of(now)) != 0;
+    return left_alone_until(parent) > count_of(now);
 }
 
 std::vector<std::size_t> parent_choice::order(const filter::key_hash& key, steady_time now) const {
@@ -115,21 +114,27 @@ std::size_t parent_choice::best(const filter::key_hash& key, steady_time now) co
     return out;
 }
 
-std::optional<trial> parent_choice::try_out(std::size_t parent, steady_time now) noexcept {
+std::optional<trial> parent_choice::try_out(std::size_t parent,
+                                            steady_time now,
+                                            std::chrono::milliseconds patience) noexcept {
     auto& its = states_[parent];
     if (its.failures.load(std::memory_order_relaxed) == 0) {
         return trial{};
     }
-    if (is_down(parent, now) || its.is_on_trial.exchange(true, std::memory_order_relaxed)) {
+    auto known = its.tried_until.load(std::memory_order_relaxed);
+    const auto until = count_of(now + patience);
+    if (is_down(parent, now) || known > count_of(now) ||
+        !its.tried_until.compare_exchange_strong(known, until, std::memory_order_relaxed)) {
         return std::nullopt;
     }
-    return trial{std::shared_ptr<std::atomic<bool>>{states_, &its.is_on_trial}};
+    return trial{trial::claim_ptr{states_, &its.tried_until}, until};
 }
 
 std::optional<trial> parent_choice::put_first(std::span<std::size_t> left,
-                                              steady_time now) noexcept {
+                                              steady_time now,
+                                              std::chrono::milliseconds patience) noexcept {
     for (std::size_t i = 0; i < left.size(); ++i) {
-        if (auto held = try_out(left.front(), now)) {
+        if (auto held = try_out(left.front(), now, patience)) {
             return held;
         }
         std::rotate(left.begin(), left.begin() + 1, left.end());
@@ -188,10 +193,22 @@ bool parent_choice::has_succeeded_since(std::size_t parent, steady_time begun) c
     return states_[parent].answered_at.load(std::memory_order_relaxed) > count_of(begun);
 }
 
-bool parent_choice::may_spare(std::size_t parent) noexcept {
-    auto& spared = states_[parent].spared;
-    return spared.load(std::memory_order_relaxed) < most_spared &&
-           spared.fetch_add(1, std::memory_order_relaxed) < most_spared;
+parent_choice::silence parent_choice::judge_silence(std::size_t parent,
+                                                    steady_time begun,
+                                                    steady_time now) noexcept {
+    auto& its = states_[parent];
+    auto last = its.spared_at.load(std::memory_order_relaxed);
+    if (last > count_of(begun)) {
+        return silence::asked;
+    }
+    if (its.spared.load(std::memory_order_relaxed) >= most_spared) {
+        return silence::its_own;
+    }
+    if (!its.spared_at.compare_exchange_strong(last, count_of(now), std::memory_order_relaxed)) {
+        return silence::asked;
+    }
+    its.spared.fetch_add(1, std::memory_order_relaxed);
+    return silence::unclear;
 }
 
 }  // namespace reprise::proxy::peer

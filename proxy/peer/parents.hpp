@@ -25,17 +25,21 @@
 
 namespace reprise::proxy::peer {
 
-/// The right to find out, alone, whether a parent that was down answers again: while it is held all others find that
-/// parent down. Whoever comes to know it says so (succeeded, failed) before this ends; that it ends without
-/// a word leaves the parent to the next. Empty: the parent is up, and anybody asks it.
+/// The right to find out, alone, whether a parent that was down answers again: while it is held all
+/// others find that parent down. Whoever comes to know it says so (succeeded, failed) before this
+/// ends; that it ends without a word leaves the parent to the next. It holds for a while at the
+/// most, since its holder may come to wait for something else. Empty: there is nothing to find out.
 /// Threads   one at a time.
 class trial {
 public:
     trial() = default;
-    trial(trial&& other) noexcept : held_{std::exchange(other.held_, nullptr)} {}
+    trial(trial&& other) noexcept
+        : claim_{std::exchange(other.claim_, nullptr)},
+          until_{other.until_} {}
     trial& operator=(trial&& other) noexcept {
         end();
-        held_ = std::exchange(other.held_, nullptr);
+        claim_ = std::exchange(other.claim_, nullptr);
+        until_ = other.until_;
         return *this;
     }
     trial(const trial&) = delete;
@@ -43,16 +47,19 @@ public:
     ~trial() { end(); }
 
     void end() noexcept {
-        if (const auto held = std::exchange(held_, nullptr)) {
-            held->store(false, std::memory_order_relaxed);
+        if (const auto claim = std::exchange(claim_, nullptr)) {
+            auto mine = until_;
+            claim->compare_exchange_strong(mine, 0, std::memory_order_relaxed);
         }
     }
 
 private:
     friend class parent_choice;
-    explicit trial(std::shared_ptr<std::atomic<bool>> held) noexcept : held_{std::move(held)} {}
+    using claim_ptr = std::shared_ptr<std::atomic<std::int64_t>>;
+    trial(claim_ptr claim, std::int64_t until) noexcept : claim_{std::move(claim)}, until_{until} {}
 
-    std::shared_ptr<std::atomic<bool>> held_;
+    claim_ptr claim_;
+    std::int64_t until_ = 0;
 };
 
 /// Threads   any number once made; relaxed atomics for which are down.
@@ -79,12 +86,16 @@ public:
     [[nodiscard]] std::vector<std::size_t> order(const filter::key_hash& key,
                                                  steady_time now) const;
 
-    /// Puts the first of `left` that the caller may ask in front, and those before it behind all others; what is
-    /// held meanwhile. None: there is none, and all are as they were. O(left), no allocation.
+    /// Puts the first of `left` that the caller may ask in front, and those before it behind all
+    /// others; what is held meanwhile, for `patience` at the most. None: there is none, and all are
+    /// as they were. O(left), no allocation.
     [[nodiscard]] std::optional<trial> put_first(std::span<std::size_t> left,
-                                                 steady_time now) noexcept;
+                                                 steady_time now,
+                                                 std::chrono::milliseconds patience) noexcept;
     /// The same for one of them. None: it is down.
-    [[nodiscard]] std::optional<trial> try_out(std::size_t parent, steady_time now) noexcept;
+    [[nodiscard]] std::optional<trial> try_out(std::size_t parent,
+                                               steady_time now,
+                                               std::chrono::milliseconds patience) noexcept;
 
     /// A request sent to it (or a connection begun) at `begun` has failed. Requests that meet one
     /// outage together are one failure: nothing is counted if it was found down, or was down, since
@@ -97,9 +108,17 @@ public:
     bool succeeded(std::size_t parent, steady_time now) noexcept;
     /// It has succeeded since `begun`, to a tenth of a second.
     [[nodiscard]] bool has_succeeded_since(std::size_t parent, steady_time begun) const noexcept;
-    /// Whether one may take a parent's silence for its origin's once more: most_spared times, until
-    /// the parent succeeds.
-    [[nodiscard]] bool may_spare(std::size_t parent) noexcept;
+    /// What a parent's silence is taken for, where a request sent at `begun` waits for its head in
+    /// vain and no other was answered since: its origin's, `most_spared` times in a row. Requests
+    /// that meet one silence together are one time, and one of them asks the parent.
+    enum class silence : std::uint8_t {
+        unclear,  ///< the caller asks whether it lives
+        asked,    ///< another does, or has just done
+        its_own,
+    };
+    [[nodiscard]] silence judge_silence(std::size_t parent,
+                                        steady_time begun,
+                                        steady_time now) noexcept;
     static constexpr unsigned most_spared = 3;
     /// It has failed, and not succeeded since.
     [[nodiscard]] bool has_failed(std::size_t parent) const noexcept;
@@ -114,16 +133,16 @@ private:
     [[nodiscard]] rank rank_of(std::size_t parent,
                                const filter::key_hash& key,
                                std::int64_t now) const noexcept;
-    /// Steady, nanoseconds; 0: it is not down.
-    [[nodiscard]] std::int64_t down_until(std::size_t parent, std::int64_t now) const noexcept;
+    [[nodiscard]] std::int64_t left_alone_until(std::size_t parent) const noexcept;
 
     struct state {
         std::uint64_t number = 0;                  // of the name
         std::atomic<std::int64_t> down_until{0};   // steady, nanoseconds; 0: up
+        std::atomic<std::int64_t> tried_until{0};  // the same; 0: nobody finds out
         std::atomic<std::int64_t> answered_at{0};  // the same, to a tenth of a second; 0: never
-        std::atomic<bool> is_on_trial{false};  // which says something of one that has failed alone
-        std::atomic<unsigned> failures{0};
+        std::atomic<std::int64_t> spared_at{0};    // the same
         std::atomic<unsigned> spared{0};
+        std::atomic<unsigned> failures{0};
         std::atomic<failure_code> why{failure_code::no_parent};
     };
     std::size_t count_;

@@ -87,14 +87,18 @@ awaitable<attempt<net::passage>> reach_by_parents(const wanted_far_end& to) {
     auto order = book->choice->order(key, steady_now());
     for (std::size_t next = 0; next < order.size(); ++next) {
         // Where none may be asked the best is asked all the same.
-        const auto on_trial = book->choice->put_first(std::span{order}.subspan(next), steady_now());
+        const auto on_trial = book->choice->put_first(std::span{order}.subspan(next),
+                                                      steady_now(),
+                                                      to.settings.options.timeouts.origin_connect);
         const auto at = order[next];
         const auto& parent = book->parents[at];
         const auto begun = steady_now();
         auto made = co_await net::connect_through(
             to.w.names, to.settings.guard, trust, parent.way, end, patience(to));
-        if (made || made.error().code == failure_code::parent_refused) {
+        if (made) {
             peer::note_parent_works(*book, at);
+        } else if (made.error().code == failure_code::parent_refused) {
+            peer::note_parent_refused(*book, at);
         }
         to.book.peer = parent.name;
         if (made || !peer::is_parents_fault(made.error().code, has_via)) {

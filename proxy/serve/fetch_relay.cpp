@@ -382,8 +382,10 @@ std::optional<ended_or_next> fetch_relay::take_upgrade() {
 
 std::optional<ended_or_next> fetch_relay::take_failure() {
     auto why = std::move(x_.memory.report.why);
-    if (follows_ && why.code == failure_code::client_share_used) {
-        return std::nullopt;  // it is another client's share
+    // It is another client's share; or the one that leads may not stand in for its client.
+    if (follows_ && (why.code == failure_code::client_share_used ||
+                     why.code == failure_code::tls_client_certificate)) {
+        return std::nullopt;
     }
     return answer_to_failed_fetch(x_, std::move(why));
 }

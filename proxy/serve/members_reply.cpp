@@ -14,6 +14,7 @@ awaitable<ended_or_next> members_reply::give() {
     ask_as_the_client_does(x_, *order);
     order->asked_by = peer::asked_by::site;
     order->may_go_home = false;
+    order->found = x_.stored.response;
     order->may_ask_siblings = order->may_use_peers && !x_.asked.facts.has_authorization &&
                               !x_.asked.facts.has_cookie;
     const auto reader = fetch_alone(x_, order);

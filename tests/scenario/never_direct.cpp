@@ -319,6 +319,36 @@ TEST_SUITE("scenario/never_direct") {
         CHECK(is_up());
     }
 
+    TEST_CASE(
+        "a parent that does not know us is not there for all because it says so to a tunnel") {
+        fake_origin parent;
+        const auto who = answer("407 Proxy Authentication Required", "", "who?");
+        parent.otherwise_at_head([&](origin_request&, origin_connection& connection) {
+            connection.send(who);
+            connection.close();
+        });
+        const proxy_process proxy{only_by(json::array({way_out("p", parent.port())}))};
+        const auto is_up = [&] { return figure(proxy.stats(), "/parents/up/p") == 1; };
+        CHECK(proxy.get("http://a.test/").status == 502);
+        CHECK_FALSE(is_up());
+        CHECK(proxy.connect(connect_to("a.test:443")).read("CONNECT").status == 502);
+        CHECK_FALSE(is_up());
+    }
+
+    TEST_CASE("where the last parent lives no more it is named, and not the origin") {
+        fake_origin parent;
+        parent.otherwise([](origin_request&, origin_connection& connection) {
+            (void)connection.is_closed_by_proxy(patience);
+        });
+        auto settings = only_by(json::array({way_out("p", parent.port())}));
+        settings["timeouts"]["origin_head"] = "1s";
+        settings["timeouts"]["origin_connect"] = "1s";
+        const proxy_process proxy{settings};
+        const auto got = proxy.get("http://a.test/");
+        CHECK(got.status == 503);
+        CHECK(got.body.find("origin_head_timeout") != std::string::npos);
+    }
+
     TEST_CASE("a parent that answers CONNECT with nonsense, a refusal or nothing is named") {
         fake_origin parent;
         std::atomic<int> turn{0};

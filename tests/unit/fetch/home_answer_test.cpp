@@ -50,9 +50,7 @@ TEST_SUITE("fetch/home_answer") {
     }
 
     TEST_CASE("its own way out, and whom it believes, say nothing of this node's") {
-        for (const auto code : {failure_code::no_parent,
-                                failure_code::parent_refused,
-                                failure_code::parent_certificate,
+        for (const auto code : {failure_code::parent_refused,
                                 failure_code::tls_certificate,
                                 failure_code::tls_client_certificate,
                                 failure_code::only_if_cached_miss,
@@ -66,7 +64,9 @@ TEST_SUITE("fetch/home_answer") {
     }
 
     TEST_CASE("one that answers nothing for now is held to account for it") {
-        for (const auto code : {failure_code::draining,
+        for (const auto code : {failure_code::no_parent,
+                                failure_code::parent_certificate,
+                                failure_code::draining,
                                 failure_code::too_many_connections,
                                 failure_code::loop_detected,
                                 failure_code::user_unknown}) {

@@ -103,11 +103,11 @@ TEST_SUITE("peer/homes") {
         {
             // Whether it answers again is found out by one alone.
             trial first, second;
-            CHECK(by.to_ask(key(i), false, back, first));
-            CHECK_FALSE(by.to_ask(key(i), false, back, second));
+            CHECK(by.to_ask(key(i), false, back, 10s, first));
+            CHECK_FALSE(by.to_ask(key(i), false, back, 10s, second));
             CHECK_FALSE(by.of(key(i), false, back));
             first.end();
-            CHECK(by.to_ask(key(i), false, back, second));
+            CHECK(by.to_ask(key(i), false, back, 10s, second));
         }
         by.succeeded(home->at);
         CHECK(by.of(key(i), false, steady_now()));

@@ -109,14 +109,14 @@ TEST_SUITE("peer/parents") {
         const auto back = start + 1s;
         auto first = choice.order(key, back), other = choice.order(key, back);
         REQUIRE(first.front() == best);
-        auto held = choice.put_first(first, back);
+        auto held = choice.put_first(first, back, 10s);
         CHECK(held);
         CHECK(first.front() == best);
-        CHECK(choice.put_first(other, back));
+        CHECK(choice.put_first(other, back, 10s));
         CHECK(other.front() == second);
         CHECK(other.back() == best);
-        CHECK(choice.is_down(best, back + 1h));
-        CHECK(choice.order(key, back + 1h).front() == second);
+        CHECK(choice.is_down(best, back + 9999ms));
+        CHECK(choice.order(key, back + 9999ms).front() == second);
         SUBCASE("it has not come back") {
             CHECK_FALSE(choice.failed(best, back, back + 5s));
             held.reset();
@@ -133,16 +133,24 @@ TEST_SUITE("peer/parents") {
             held.reset();
             auto third = choice.order(key, back);
             REQUIRE(third.front() == best);
-            const auto next = choice.put_first(third, back);
+            const auto next = choice.put_first(third, back, 10s);
             CHECK(third.front() == best);
             CHECK(choice.is_down(best, back));
+        }
+        SUBCASE("whoever tries it waits for long: another does, and is not disturbed") {
+            auto third = choice.order(key, back + 10s);
+            REQUIRE(third.front() == best);
+            const auto next = choice.put_first(third, back + 10s, 10s);
+            CHECK(third.front() == best);
+            held.reset();
+            CHECK(choice.is_down(best, back + 10s));
         }
         SUBCASE("it answers") {
             CHECK(choice.succeeded(best, back));
             CHECK_FALSE(choice.is_down(best, back));
             for (int i = 0; i < 2; ++i) {
                 auto any = choice.order(key, back);
-                CHECK(choice.put_first(any, back));
+                CHECK(choice.put_first(any, back, 10s));
                 CHECK(any.front() == best);
             }
         }
@@ -150,7 +158,7 @@ TEST_SUITE("peer/parents") {
             std::optional<parent_choice> gone{std::in_place, four};
             gone->failed(best, start, start);
             auto any = gone->order(key, back);
-            const auto outlives = gone->put_first(any, back);
+            const auto outlives = gone->put_first(any, back, 10s);
             CHECK(outlives);
             gone.reset();
         }
@@ -162,19 +170,31 @@ TEST_SUITE("peer/parents") {
         }
     }
 
-    TEST_CASE("a parent is spared until so many in a row were silent, and none said anything") {
+    TEST_CASE("a silence is its origin's a few times in a row, until the parent says something") {
+        using silence = parent_choice::silence;
+        parent_choice choice{four};
+        auto now = start;
+        for (unsigned i = 0; i < parent_choice::most_spared; ++i) {
+            now += 60s;
+            CHECK(choice.judge_silence(0, now - 60s, now) == silence::unclear);
+            // What waited beside it is the same silence.
+            CHECK(choice.judge_silence(0, now - 59s, now + 1s) == silence::asked);
+            CHECK(choice.judge_silence(0, now - 1s, now + 59s) == silence::asked);
+        }
+        now += 60s;
+        CHECK(choice.judge_silence(0, now - 60s, now) == silence::its_own);
+        CHECK(choice.judge_silence(1, now - 60s, now) == silence::unclear);
+        CHECK_FALSE(choice.succeeded(0, now));
+        CHECK(choice.judge_silence(0, now, now + 60s) == silence::unclear);
+    }
+
+    TEST_CASE("when it succeeded at last is known to a tenth of a second") {
         parent_choice choice{four};
         CHECK_FALSE(choice.has_succeeded_since(0, start));
-        for (unsigned i = 0; i < parent_choice::most_spared; ++i) {
-            CHECK(choice.may_spare(0));
-        }
-        CHECK_FALSE(choice.may_spare(0));
-        CHECK(choice.may_spare(1));
         CHECK_FALSE(choice.succeeded(0, start + 1s));
         CHECK(choice.has_succeeded_since(0, start));
         CHECK(choice.has_succeeded_since(0, start + 900ms));
         CHECK_FALSE(choice.has_succeeded_since(0, start + 1s));
-        CHECK(choice.may_spare(0));
         CHECK_FALSE(choice.succeeded(0, start + 1010ms));  // too soon to be noted
         CHECK_FALSE(choice.has_succeeded_since(0, start + 1s));
         CHECK_FALSE(choice.succeeded(0, start + 1101ms));
@@ -188,7 +208,7 @@ TEST_SUITE("peer/parents") {
         }
         const auto order = choice.order(nth_key(1, 1), start + 500ms);
         auto left = order;
-        CHECK_FALSE(choice.put_first(left, start + 500ms));
+        CHECK_FALSE(choice.put_first(left, start + 500ms, 10s));
         CHECK(left == order);
     }
 
