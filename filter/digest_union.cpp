@@ -109,6 +109,13 @@ bool digest_union::flip(unsigned member, std::span<const std::uint64_t> places) 
     }
     for (const auto place : places) {
         its[place / 64] ^= bit_at(place);
+    }
+    // The words of a small digest lie in the union again and again: to look at all of it once is less then.
+    if (places.size() >= its.size()) {
+        unite();
+        return true;
+    }
+    for (const auto place : places) {
         for (auto word = place / 64; word < words_.size(); word += its.size()) {
             set(word, united(word));
         }

@@ -41,7 +41,8 @@ public:
     [[nodiscard]] bool fits(const digest& its) const noexcept;
 
     /// The bits of its digest at `places` turn over. False: it has no digest that has these places, and
-    /// nothing has changed. O(places * members).
+    /// nothing has changed. O(places * members) where its digest is as large as the union, as often
+    /// more as it lies in that else, and never more than put().
     bool flip(unsigned member, std::span<const std::uint64_t> places) noexcept;
 
     /// What it alone had goes. The union keeps its size while any member is left.
@@ -64,7 +65,7 @@ public:
 
     /// None before the first member.
     [[nodiscard]] const std::optional<digest_shape>& shape() const noexcept { return shape_; }
-    /// Of all members' digests.
+    /// The one that all members' digests have.
     [[nodiscard]] seed_id seed() const noexcept { return seed_; }
     [[nodiscard]] std::span<const std::uint64_t> words() const noexcept { return words_; }
     [[nodiscard]] std::size_t members() const noexcept { return members_.size(); }

@@ -5,8 +5,9 @@
 
 namespace reprise::filter {
 
-/// Places listed, and as many as its names have: beyond that the whole is told. So a reader, who
-/// remembers what he turned until it is verified, takes half a byte for each bit at most.
+/// Places listed, and as many as its names have: beyond that the whole is told. So a reader, which
+/// remembers what it turned until that is verified, takes half a byte for each bit at most, or 8
+/// KiB where that is more.
 [[nodiscard]] constexpr std::uint64_t most_news_places(std::uint64_t bits) noexcept {
     return bits / 16 > 1024 ? bits / 16 : 1024;
 }

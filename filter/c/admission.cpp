@@ -190,7 +190,10 @@ int attach_to(void* memory, std::size_t bytes, reprise_admission** gate, reprise
     options.rate = shared.rate;
     options.hits = shared.hits;
     const auto seed = shared.seed;
-    if (face::judge(options, nullptr) != REPRISE_OK || bytes_for(options) > bytes) {
+    const auto itself = shared.bytes;
+    // Another release may want another size for the same, and lays its parts out by that.
+    if (face::judge(options, nullptr) != REPRISE_OK || bytes_for(options) > bytes ||
+        bytes_for(options) != itself) {
         return refuse("its size does not go with the filter that it says it has");
     }
     *gate = new reprise_admission{

@@ -5,6 +5,7 @@
 #include "filter/squid_key.hpp"
 #include "proxy/peer/publication.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <limits>
@@ -19,7 +20,7 @@ using squids = std::shared_ptr<const filter::squid_digest>;
 std::string number(double value, int digits = 0) {
     std::array<char, 64> text{};
     const auto size = std::snprintf(text.data(), text.size(), "%.*f", digits, value);
-    return {text.data(), static_cast<std::size_t>(size)};
+    return {text.data(), std::min(static_cast<std::size_t>(size), text.size() - 1)};
 }
 
 std::string percent(double share) {

@@ -147,7 +147,7 @@ void digest_fetcher::shared::tell_members(one& sibling,
     } else if (news.what == kind::replaced) {
         is_member = context.members->put(slot, *held);
     }
-    if (!is_member && !std::exchange(sibling.told.left_out, true)) {
+    if (!std::exchange(sibling.told.left_out, !is_member) && !is_member) {
         log::warn("peers: ",
                   sibling.of.name,
                   ": other sites are not told of it: its digest has another rate than those of the "
@@ -170,8 +170,8 @@ void digest_fetcher::shared::tell_seen(one& sibling) {
     }
 }
 
-// It has another slot than before, or none: what is held of it was told of the one before. Of what it
-// saw the next look tells, since that follower is another coroutine's.
+// It has another slot than before, or none: what is held of it was told of the one before. What it
+// saw is told by the next look, since that follower is another coroutine's.
 void digest_fetcher::shared::tell_in_slot(one& sibling) {
     sibling.seen_in_use = nullptr;
     sibling.digest.follower.tell_again();

@@ -6,6 +6,10 @@
 #include <algorithm>
 #include <utility>
 
+// answered() judges an answer, which ends in good() or failed() unless it comes from this node
+// itself. `news_` gathers what has changed since take_news() was last called: as places that
+// turned, or, where these can't tell it, as a replacement.
+
 namespace reprise::proxy::peer {
 namespace {
 
@@ -19,7 +23,7 @@ constexpr std::chrono::seconds news_wait{25};
 /// An answer without anything new that comes at once: something there is in a hurry to end.
 constexpr milliseconds after_nothing{1000};
 constexpr milliseconds least_between{5};  // two questions, whatever peering.news is
-/// Of news, some hundreds of places: tens of microseconds.
+/// News of so many bytes is some hundreds of places, which take tens of microseconds.
 constexpr std::size_t light_bytes = 1024;
 /// A Squid says how long its digest counts; no longer than this is believed.
 constexpr std::chrono::seconds longest_squid = std::chrono::hours{1};
@@ -144,6 +148,7 @@ digest_follower::digest_follower(const follow_plan& plan, std::uint64_t seed, st
     if (plan_.stale_after == milliseconds{0}) {
         plan_.stale_after = std::max<milliseconds>(10 * plan_.refresh, std::chrono::minutes{1});
     }
+    stale_after_ = plan_.stale_after;
 }
 
 // From 90 to 110 per cent.
@@ -264,7 +269,7 @@ void digest_follower::refuse(std::string detail, steady_time now) {
 }
 
 void digest_follower::look(steady_time now) {
-    if (usable_ && figures_.good_at && now - *figures_.good_at > plan_.stale_after) {
+    if (usable_ && figures_.good_at && now - *figures_.good_at > stale_after_) {
         usable_ = false;
         news_ = {.what = news::kind::gone, .places = {}};
         figures_.state = follow_state::outdated;
@@ -384,7 +389,7 @@ void digest_follower::answered(const follow_answer& answer,
     }
 }
 
-// Half of the pace of one who is read by nobody else; a sibling that does not keep to it is asked no
+// Half of the pace of one that nobody else reads; a sibling that does not keep to it is asked no
 // more often than that.
 milliseconds digest_follower::after_news() const noexcept {
     return std::max(pace_for(plan_.news, 1) / 2, least_between);
@@ -466,7 +471,7 @@ void digest_follower::judge_squid(const follow_answer& answer, steady_time now) 
 void digest_follower::good_of_squid(const follow_answer& answer, steady_time now) {
     const auto stated = std::min(answer.fresh_for.value_or(std::chrono::seconds{0}), longest_squid);
     const auto wait = std::max<milliseconds>(plan_.refresh, stated);
-    plan_.stale_after = std::max(plan_.stale_after, 3 * wait);
+    stale_after_ = std::max(plan_.stale_after, 3 * wait);
     good(now, wait);
 }
 

@@ -198,6 +198,7 @@ private:
     void good_of_squid(const follow_answer& answer, steady_time now);
 
     follow_plan plan_;
+    std::chrono::milliseconds stale_after_{0};  // of the plan; of a Squid, longer while it says so
     std::minstd_rand random_;
     steady_time next_;
     unsigned failures_ = 0;

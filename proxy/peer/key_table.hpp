@@ -70,7 +70,7 @@ public:
     void erase(const filter::key_hash& key) noexcept;
 
     /// Calls `see(key_facts&)` for each slot of a shard; it may change all but the name, and gives
-    /// false to have the slot erased. Each slot is seen once. O(slots).
+    /// false to have the slot erased. One at the table's end may be seen twice. O(slots).
     template <class See>
     void visit(std::size_t shard, See&& see);
 

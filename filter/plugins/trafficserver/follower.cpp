@@ -21,6 +21,10 @@
 #include <unistd.h>
 #include <utility>
 
+// Each sibling has a thread that asks one question at a time and never ends. A good answer goes to
+// the C library's table of siblings; a failure doubles the pause, and is logged when it is another
+// than the last.
+
 namespace reprise::trafficserver {
 
 namespace {
@@ -31,11 +35,12 @@ using clock = std::chrono::steady_clock;
 constexpr milliseconds between{1'000};
 constexpr milliseconds longest_between{60'000};
 constexpr milliseconds exchange_time{20'000};
-/// For how long a question is left open beside that, to who tells news (proxy/peer/README.md): the answer comes when there are some. Others
-/// answer at once.
+/// For how long a question to a sibling that tells news is left open beside that
+/// (proxy/peer/README.md): the answer comes when there is some. Others answer at once.
 constexpr std::chrono::seconds news_wait{25};
-/// Between two questions to who tells news, should it have no reason to wait.
+/// Between two questions to a sibling that tells news, should it have no reason to wait.
 constexpr milliseconds between_news{100};
+constexpr std::chrono::minutes between_tries_of_news{10};
 /// What is held is used for so long after the last good answer.
 constexpr milliseconds stale_after{60'000};
 constexpr std::size_t most_head = 16 << 10;
@@ -303,9 +308,15 @@ private:
         (void)reprise_siblings_read(it_.all.digests(), it_.whom.number, &held);
         const bool has_one = held.counter != 0 && !whole_next_;
         const auto generation = generation_text(held.epoch, held.counter);
-        const std::string target = "/.well-known/reprise/digest?" +
-                                   (has_one ? "since=" + generation + "&" : std::string{}) +
-                                   "wait=" + std::to_string(news_wait.count());
+        const bool waits = clock::now() >= without_news_until_;
+        std::string query;
+        if (has_one) {
+            query = "?since=" + generation;
+        }
+        if (waits) {
+            query += (has_one ? "&wait=" : "?wait=") + std::to_string(news_wait.count());
+        }
+        const std::string target = "/.well-known/reprise/digest" + query;
         std::string request = "GET " + target + " HTTP/1.1\r\nHost: " + it_.whom.authority +
                               "\r\nConnection: close\r\n";
         if (has_one) {
@@ -331,11 +342,11 @@ private:
             request += "Reprise-Node: " + it_.node + "\r\n";
         }
         request += "\r\n";
-        return judge(fetch_once(it_.whom.at, request), has_one);
+        return judge(fetch_once(it_.whom.at, request), has_one, waits);
     }
 
-    /// `had_one`: it was asked for what came since; else for the whole.
-    std::string judge(const http_reply& came, bool had_one) {
+    /// `had_one`: it was asked for what came since; else for the whole. `waited`: for news.
+    std::string judge(const http_reply& came, bool had_one, bool waited) {
         if (came.status == 0) {
             return came.why;
         }
@@ -345,7 +356,7 @@ private:
             return "it calls itself " + it_.node +
                    ", as this node does: it is this node, or one of the two needs another node=";
         }
-        tells_news_ = came.tells_news;
+        tells_news_ = waited && came.tells_news;
         if (came.status == 304) {
             return had_one ? "" : "status 304, and it was asked for the whole";
         }
@@ -364,6 +375,10 @@ private:
         const auto code = reprise_siblings_take(
             it_.all.digests(), it_.whom.number, came.body.data(), came.body.size(), &error);
         whole_next_ = code == REPRISE_ASK_WHOLE;
+        if (code == REPRISE_REFUSED && had_one && tells_news_) {
+            // There may be no room for the copy that news want (most_bytes): a delta wants none.
+            without_news_until_ = clock::now() + between_tries_of_news;
+        }
         if (code == REPRISE_OK) {
             reprise_sibling now = REPRISE_SIBLING_INIT;
             (void)reprise_siblings_read(it_.all.digests(), it_.whom.number, &now);
@@ -376,7 +391,8 @@ private:
 
     followed it_;
     bool whole_next_ = false;
-    bool tells_news_ = false;  ///< who gave the last answer
+    clock::time_point without_news_until_{};
+    bool tells_news_ = false;  ///< the one that gave the last answer does
     unsigned failures_ = 0;
     std::string said_;
     clock::time_point good_at_ = clock::now();

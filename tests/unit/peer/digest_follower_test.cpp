@@ -473,6 +473,22 @@ TEST_SUITE("peer/digest_follower") {
         CHECK(f.held_squid() != nullptr);
     }
 
+    TEST_CASE("how long a Squid's digest is used hangs on what it said last") {
+        auto squid = plan();
+        squid.squid = true;
+        digest_follower f{squid, 1, start};
+        const auto bytes = filter::test::squid_bytes("digest-1500.bin");
+        auto answer = good(bytes);
+        answer.fresh_for = 3600s;
+        f.answered(answer, "a", start);
+        f.look(start + 3000s);
+        CHECK(f.held_squid() != nullptr);
+        answer.fresh_for = 10s;
+        f.answered(answer, "a", start + 3000s);
+        f.look(start + 6000s);
+        CHECK(f.held_squid() == nullptr);
+    }
+
     TEST_CASE("a Squid's digest that has not changed since is not sent again") {
         auto squid = plan();
         squid.squid = true;

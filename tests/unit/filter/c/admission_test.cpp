@@ -514,6 +514,17 @@ TEST_SUITE("filter/c/admission") {
             reprise_admission_close(attached);
             raw[byte] = was;
         }
+        // Nor is what another release lays out for as many objects in other bytes.
+        std::uint64_t itself = 0;
+        constexpr std::size_t behind_magic = 8;
+        auto* const at = static_cast<std::byte*>(here) + behind_magic;
+        std::memcpy(&itself, at, sizeof itself);
+        REQUIRE(itself == bytes);
+        const auto other = itself - 64;
+        std::memcpy(at, &other, sizeof other);
+        CHECK(reprise_admission_attach(here, bytes, &none, &error) == REPRISE_REFUSED);
+        CHECK_MESSAGE(says(error, "does not go with"), error.text);
+        std::memcpy(at, &itself, sizeof itself);
         CHECK(reprise_admission_attach(here, bytes - 1, &none, nullptr) == REPRISE_REFUSED);
         CHECK(reprise_admission_attach(here, 10, &none, nullptr) == REPRISE_REFUSED);
         CHECK(none == nullptr);
