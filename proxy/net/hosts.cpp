@@ -44,7 +44,8 @@ void read_line(std::string_view line, host_table& into) {
     }
     while (!(word = next_word(line)).empty()) {
         auto& known = into[host_key(word)];
-        if (std::find(known.begin(), known.end(), *address) == known.end()) {
+        if (known.size() < most_addresses_of_name &&
+            std::find(known.begin(), known.end(), *address) == known.end()) {
             known.push_back(*address);
         }
     }
@@ -55,7 +56,8 @@ descriptor open_to_read(const std::string& path) {
     return descriptor{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};
 }
 
-// Of the file as it is, or of what we may do with it, and not of what this machine lacks just now.
+// Whether the reason lies in the file as it is, or in what we may do with it, and not in what this
+// machine lacks just now.
 bool says_what_the_file_is(int why) noexcept {
     return why == ENOENT || why == ENOTDIR || why == EACCES || why == EPERM || why == ELOOP ||
            why == ENAMETOOLONG;

@@ -19,6 +19,9 @@ namespace reprise::proxy::net {
 /// Names in lower case; the addresses of a name in the file's order.
 using host_table = std::map<std::string, std::vector<asio::ip::address>, std::less<>>;
 
+/// More of one name are passed over: each is compared with those before it.
+inline constexpr std::size_t most_addresses_of_name = 256;
+
 /// Every text yields a table: lines that make no sense are passed over, as the system does.
 [[nodiscard]] host_table parse_hosts(std::string_view text);
 

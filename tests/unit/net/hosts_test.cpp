@@ -33,6 +33,16 @@ private:
 
 TEST_SUITE_BEGIN("net/hosts");
 
+TEST_CASE("a name has so many addresses and no more, of however many lines") {
+    std::string text;
+    for (unsigned i = 0; i < 2 * most_addresses_of_name; ++i) {
+        text += "10.0." + std::to_string(i / 256) + '.' + std::to_string(i % 256) + " many\n";
+    }
+    const auto table = parse_hosts(text);
+    REQUIRE(table.contains("many"));
+    CHECK(table.at("many").size() == most_addresses_of_name);
+}
+
 TEST_CASE("each name of a line has its address, both families in order") {
     const auto table = parse_hosts("127.0.0.1 localhost\n"
                                    "::1\tlocalhost ip6-localhost # comment\n"
