@@ -8,6 +8,10 @@
 #include <utility>
 #include <vector>
 
+// choice_rows() makes the rows of a policy for all three tables that have one. `remember` is no
+// plain row, since it is a text or an object: what it reads, keeps at a reload and describes goes
+// on to the object's own table.
+
 namespace reprise::config {
 namespace {
 

@@ -6,6 +6,10 @@
 #include <map>
 #include <string>
 
+// An object's own check is called when the object has been read, so inner ones before outer ones.
+// check_options() is the last: it looks across objects, and sets the defaults that depend on others
+// before it does.
+
 namespace reprise::config {
 
 void check_hits(const admission_choice& choice, const given& members, const place& here) {

@@ -5,6 +5,9 @@
 
 #include <chrono>
 
+// A row is all there is of a setting: the parser, the bounds, what a reload may change and the
+// reference are made of it. Its last text is what REFERENCE.md and --help-config print.
+
 namespace reprise::config {
 namespace {
 

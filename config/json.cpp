@@ -5,6 +5,10 @@
 #include <algorithm>
 #include <utility>
 
+// nlohmann's parser calls `builder`, which makes the tree and says stop at a limit; where in the
+// text that was is counted only for a mistake. What a message shows of a value is bounded by
+// brief_writer.
+
 namespace reprise::config {
 namespace {
 

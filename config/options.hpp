@@ -173,7 +173,7 @@ struct access_options {
     std::vector<destination> deny_destinations;
     std::vector<destination> https_prefix;  ///< may be asked for as http://HTTPS///host/
     std::vector<std::string> block_lists;   ///< files of hosts that nobody is to reach
-    std::string users_file, tokens_file;    ///< empty: "off"; both: nobody is asked who he is
+    std::string users_file, tokens_file;    ///< empty: "off"; both: no client is asked who it is
     bool plaintext_passwords = false;       ///< take them on unencrypted connections from afar
     /// Clients have to say who they are.
     [[nodiscard]] bool wants_users() const noexcept {

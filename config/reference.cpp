@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <string_view>
 
+// Each page is a text of its own and a walk over all_settings(). They differ in how a text is set:
+// by cell() for Markdown, by roff() for the manual page, by wrapped() for a terminal.
+
 namespace reprise::config {
 namespace {
 

@@ -6,6 +6,10 @@
 #include <cctype>
 #include <optional>
 
+// An upstream and a pattern are kept in the form that keys have: lower case, no port that goes
+// without saying. So a pattern matches however it was spelt; and one that no URL can match is a
+// mistake, and not a rule that is never applied.
+
 namespace reprise::config {
 namespace {
 

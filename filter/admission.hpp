@@ -59,8 +59,8 @@ struct admission_figures {
     };
     generation young;
     generation old;
-    /// Of `objects`, what the young one has taken, at most 1: there the two change roles, or sooner
-    /// by its age.
+    /// The share of `objects` that the young one has taken, at most 1: there the two change roles,
+    /// or sooner by its age.
     double young_used = 0;
     double false_positive_rate = 0;  ///< of both together, now
     std::uint64_t first_sights = 0;  ///< notes answered 0, since construction

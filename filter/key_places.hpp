@@ -1,5 +1,6 @@
 #pragma once
-// The places that a key owns in a digest of any layout, for who turns bits and not only asks them.
+// The places that a key owns in a digest of any layout, for whoever turns bits and not only
+// asks them.
 
 #include "filter/blocks.hpp"
 #include "filter/digest.hpp"

@@ -12,7 +12,8 @@
 
 namespace reprise::filter {
 
-/// Of a place: SplitMix64's output for it (Steele, Lea and Flood 2014). Part of the wire format.
+/// A place's mark is SplitMix64's output for it (Steele, Lea and Flood 2014). Part of the wire
+/// format.
 [[nodiscard]] constexpr std::uint64_t mark_of(std::uint64_t place) noexcept {
     auto mixed = place + 0x9e3779b97f4a7c15;
     mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9;

@@ -21,7 +21,7 @@ constexpr std::uint32_t fraction_of_root(unsigned of, unsigned power) {
     std::uint64_t root = 0;
     for (int bit = 36; bit-- > 0;) {
         const auto tried = root | std::uint64_t{1} << bit;
-        // Of the cube root only 128 bits fit: r^3 <= of * 2^96 is r^2 <= of * 2^96 / r.
+        // Only 128 bits of the cube root fit: r^3 <= of * 2^96 is r^2 <= of * 2^96 / r.
         const auto fits = power == 2 ? uint128{tried} * tried <= uint128{of} << 64
                                      : uint128{tried} * tried <= (uint128{of} << 96) / tried;
         root = fits ? tried : root;

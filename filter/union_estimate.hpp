@@ -1,12 +1,12 @@
 #pragma once
 // How many distinct keys many digests have together, from their bits alone, whatever their sizes.
 //
-// Of each digest what it adds to those before: the keys that turn their union's bits into the union
-// with it, as estimators.hpp's difference has them. Of digests of one size these sum up to the
-// estimate of their union. A smaller one folds the union to its own size from then on, so begin with
-// the largest: each is then judged at its own resolution, and none at a coarser one than need be.
-// Where the folded union has hardly a bit off, a smaller digest can't be told from it, and counts
-// whole: what is wrong then is small beside the union, and too much rather than too little.
+// What each digest adds to those before is summed: the keys that turn their union's bits into the
+// union with it, as estimators.hpp's difference has them. Where digests are of one size the sum is
+// the estimate of their union. A smaller one folds the union to its own size from then on, so begin
+// with the largest: each is then judged at its own resolution, and none at a coarser one than need
+// be. Where the folded union has hardly a bit off, a smaller digest can't be told from it, and
+// counts whole: what is wrong then is small beside the union, and too much rather than too little.
 
 #include "filter/digest.hpp"
 

@@ -213,7 +213,7 @@ void measure(std::uint64_t keys) {
                                     .size());
 }
 
-/// Of a filter with room for so many bits, all off at first.
+/// Measures a filter with room for so many bits, all off at first.
 void measure_seen(std::uint64_t bits) {
     const filter::digest_shape shape{
         .layout = filter::digest_layout::blocked, .bits = bits, .probes = filter::lanes};

@@ -134,7 +134,7 @@ account soak_set(const char* name, std::uint64_t operations, std::uint64_t seed,
             ask_all(filter);
         }
         if constexpr (requires { filter.folded(); }) {
-            // Of strangers it takes more for known than it was made for, so only the others count.
+            // It takes more strangers for known than it was made for, so only the others count.
             if (const auto folded = filter.folded()) {
                 for (std::uint64_t key = 0; key < universe; ++key) {
                     out.expect(!inside[key] || folded->may_contain(hash_of(life, key)));

@@ -28,7 +28,7 @@ constexpr std::size_t first_sibling = sizeof(reprise_sibling);
 
 const reprise_siblings_options siblings_defaults = REPRISE_SIBLINGS_OPTIONS_INIT;
 
-/// Of the siblings and of each of their readers, whichever goes last.
+/// What the siblings and their readers share; it goes with the last of them.
 struct sibling_digests {
     filter::hash_secret secret;
     filter::seed_id seed;
@@ -43,7 +43,7 @@ struct sibling_digests {
         /// Its bits once more, where it is followed by news: the index can't turn them one by one.
         std::unique_ptr<filter::digest_replica> copy;
     };
-    /// Of the copies, but for this sibling's.
+    /// The bytes of the copies, but for this sibling's.
     [[nodiscard]] std::uint64_t copies_beside(unsigned number) const noexcept {
         std::uint64_t bytes = 0;
         for (unsigned each = 0; each < siblings.size(); ++each) {

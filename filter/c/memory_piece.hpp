@@ -1,5 +1,5 @@
 #pragma once
-// Memory that the caller of a C face lends: one piece, taken and given back by his functions.
+// Memory that the caller of a C face lends: one piece, taken and given back by its functions.
 
 #include "filter/big_array.hpp"
 

@@ -5,6 +5,10 @@
 #include <charconv>
 #include <span>
 
+// All lines of Signature-Input are walked for the one member with our tag, then those of Signature
+// for the code under its label. A second of either, or a member that can't be read, makes all of it
+// malformed, so that no two readers can choose differently.
+
 namespace reprise::filter::c {
 
 namespace {
@@ -33,7 +37,7 @@ std::span<const reprise_field> fields_of(const reprise_request& request) noexcep
     return {request.fields, request.fields == nullptr ? 0 : request.field_count};
 }
 
-/// Structured fields (RFC 8941), as far as they are wanted here.
+/// Structured fields (RFC 9651), as far as they are wanted here.
 struct field_cursor {
     std::string_view rest;
 

@@ -155,7 +155,7 @@ void source::write(stamped_bloom& into, key_hash key, std::uint64_t bytes) noexc
         written -= each_generation();
         into.advance(on_change);
         ++told_.begun;
-        keep();  // before anything is stamped or swept by it: who comes after a death goes by it
+        keep();  // before anything is stamped or swept by it: the process after a death goes by it
     }
     written = std::min(written, each_generation() - 1);
 }

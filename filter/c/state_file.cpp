@@ -83,8 +83,9 @@ void take_place(const std::string& temporary, const std::string& path) {
     sync_folder_of(path);
 }
 
-/// By a file that has no name until it is whole, so that a process that is killed in between leaves nothing; false where the
-/// file system has no such files, or gives them no name (there is no /proc, or who confines the process won't have it).
+/// By a file that has no name until it is whole, so that a process that is killed in between leaves
+/// nothing; false where the file system has no such files, or gives them no name (there is no
+/// /proc, or whatever confines the process won't have it).
 bool write_without_name(const std::string& path,
                         const std::function<bool(const piece_sink&)>& write) {
     const open_file file{

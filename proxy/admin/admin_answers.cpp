@@ -13,6 +13,10 @@
 #include <string>
 #include <utility>
 
+// judge() goes from the outside in: the target, fields that are there twice, what only a network
+// can bring, the route, the token. The first refusal is the answer, and gets the same fields as
+// every page (dressed).
+
 namespace reprise::proxy::admin {
 
 namespace {

@@ -333,7 +333,7 @@ private:
             }
             try {
                 admit(std::move(socket));
-            } catch (...) {  // for want of memory, mostly: who comes next is let in all the same
+            } catch (...) {  // for want of memory, mostly: the next is let in all the same
                 log_thrown(connection_threw_, "a connection", std::current_exception());
             }
         }

@@ -13,8 +13,8 @@
 // It is a web server on loopback, which any page in the operator's browser can send requests to.
 // Therefore it answers only to its own Host names (a rebound name gets 421), refuses what another
 // site sends (403), and wants POST and a bearer token for whatever changes something. None of that
-// holds for who comes by the Unix socket (admin_socket): no web page can, and its permissions say
-// who may.
+// holds for whoever comes by the Unix socket (admin_socket): no web page can, and its permissions
+// say who may.
 
 #include "config/options.hpp"
 #include "proxy/admin/admin_gate.hpp"
@@ -87,7 +87,7 @@ struct admin_route {
     /// Answered between two reads of sockets: the handler waits for nothing, not even a lock.
     bool at_once = false;
     /// Sent where the handler's answer is not there within a second, or too many wait already; as for
-    /// `at_once`. Empty: who asked is told so.
+    /// `at_once`. Empty: the asker is told so.
     std::function<admin_response()> meanwhile = {};
 };
 

@@ -18,6 +18,10 @@
 #include <unistd.h>
 #include <vector>
 
+// The command line is parsed into what_was_said; run() comes later, when the settings are read that
+// say at which door to ask. A command is one question and one page, made of the JSON that came
+// (terminal_pages).
+
 namespace reprise::proxy::admin {
 
 namespace {

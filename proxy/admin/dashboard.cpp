@@ -10,6 +10,10 @@
 #include <utility>
 #include <vector>
 
+// The template has names in double braces, and dashboard_page() says for each what stands there,
+// escaped where it is no markup of ours. The table for those without JavaScript is made of the same
+// inputs.
+
 namespace reprise::proxy::admin {
 
 namespace {

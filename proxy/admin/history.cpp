@@ -9,6 +9,10 @@
 #include <string_view>
 #include <utility>
 
+// A reading is what all counters had come to, a sample the difference of two that are neighbours.
+// named_counts is the one list of what is counted: subtracting, writing and reading again all walk
+// it.
+
 namespace reprise::proxy::admin {
 
 namespace {

@@ -11,7 +11,7 @@ namespace reprise::proxy::admin {
 
 namespace {
 
-// So many looks bring nothing, then a comment says that we live: who has left is known by that.
+// So many looks bring nothing, then a comment says that we live: whoever has left is known by that.
 constexpr unsigned looks_between_signs = 8;
 
 class live_stream final : public admin_stream {

@@ -83,17 +83,17 @@ consteval metric by_label(std::string_view name,
 
 /// Those of the store on disk.
 [[nodiscard]] std::span<const metric> disk_metrics() noexcept;
-/// Of probation and the eviction policies in memory.
+/// Those of probation and the eviction policies in memory.
 [[nodiscard]] std::span<const metric> memory_metrics() noexcept;
 /// What other settings would have done.
 [[nodiscard]] std::span<const metric> what_if_metrics() noexcept;
 
-/// Of tunnels, opened and passed on.
+/// Those of tunnels, opened and passed on.
 [[nodiscard]] std::span<const metric> tunnel_metrics() noexcept;
-/// Of peers and digests.
+/// Those of peers and digests.
 [[nodiscard]] std::span<const metric> peer_metrics() noexcept;
 
-/// Of all nodes of the fleet, as this one knows them.
+/// Those of all nodes of the fleet, as this one knows them.
 [[nodiscard]] std::span<const metric> fleet_metrics() noexcept;
 
 /// All metrics, in the order shown.

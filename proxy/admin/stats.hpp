@@ -48,14 +48,15 @@ struct process_figures {
 enum class readiness : std::uint8_t { ready, starting, draining };
 [[nodiscard]] std::string_view to_string(readiness value) noexcept;
 
-/// Of the certificates that stand for intercepted hosts; zeros where nothing is opened.
+/// What there is to say of the certificates that stand for intercepted hosts; zeros where nothing
+/// is opened.
 struct leaf_figures {
     std::uint64_t made = 0, reused = 0;  ///< since the settings were read
     std::size_t kept = 0;
     std::optional<double> ca_validity{};  ///< seconds left of the CA; none: there is none
 };
 
-/// Of the file system that the store on disk lies in.
+/// The room in the file system that the store on disk lies in.
 struct disk_room {
     std::string path;        ///< disk.path
     std::uint64_t size = 0;  ///< disk.size

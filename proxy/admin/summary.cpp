@@ -9,6 +9,10 @@
 #include <string_view>
 #include <utility>
 
+// make_summary() gathers the figures once, and the headline, the sentences and the large figures
+// are made of those: so the page, the command and /stats say the same. Each look_at_ function finds
+// what is not well in one part.
+
 namespace reprise::proxy::admin {
 
 namespace {

@@ -11,6 +11,9 @@
 #include <optional>
 #include <vector>
 
+// member() gives a null for whatever is missing, and the functions that read values have a word for
+// that, so no page asks whether a name is there. Every text goes through for_terminal().
+
 namespace reprise::proxy::admin {
 
 namespace {
@@ -222,8 +225,8 @@ std::string times_asked(const json& admission) {
            (seen == 1 ? "once" : grouped(seen) + " times") + " before";
 }
 
-// Whether its answer may be stored, and if so, whether admission lets it in. Of what may not be
-// stored admission is not asked.
+// Whether its answer may be stored, and if so, whether admission lets it in. Admission is
+// not asked of what may not be stored.
 void append_storing(std::vector<table_row>& rows, const json& told) {
     const auto& storing = member(told, "storing");
     const auto& largest = member(told, "largest");

@@ -30,8 +30,8 @@ std::string head_of(const admin_http_response& response) {
     return text.append("\r\n");
 }
 
-// True when all of it was written. Of head and body at once, else the second would wait for what the
-// client's kernel says of the first.
+// True when all of it was written. Head and body go at once, else the second would wait for what
+// the client's kernel says of the first.
 asio::awaitable<bool> write(client_stream& to, std::string_view head, std::string_view body) {
     const std::array<asio::const_buffer, 2> both{asio::buffer(head), asio::buffer(body)};
     error_code error;

@@ -6,6 +6,10 @@
 #include <charconv>
 #include <chrono>
 
+// A text that is not ours gets into a line by put_field() and put_url() alone: they cut it at a
+// bound and escape every byte that could end its field. Squid's codes are made of the record's
+// outcome, status and reason.
+
 namespace reprise::proxy {
 
 namespace {

@@ -229,7 +229,7 @@ private:
         }
     }
 
-    // Of a full disk nobody else tells the operator why lines are lost.
+    // Where a disk is full nobody else tells the operator why lines are lost.
     void say_errors() {
         if (lines_.errors() == errors_said_) {
             return;

@@ -1,6 +1,6 @@
 #pragma once
-// Of which hosts admission lost the most hits: where an admission rule that stores at first sight would
-// gain most.
+// The hosts that admission lost the most hits for: where an admission rule that stores at first
+// sight would gain most.
 
 #include "proxy/base/heaviest.hpp"
 

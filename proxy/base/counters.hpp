@@ -241,7 +241,7 @@ private:
 /// errors and what was broken off say nothing about a cache.
 [[nodiscard]] std::uint64_t answered_requests(const totals& counts) noexcept;
 
-/// Of those, answered from the store: hit, revalidated, stale.
+/// Those of them that were answered from the store: hit, revalidated, stale.
 [[nodiscard]] std::uint64_t hits(const totals& counts) noexcept;
 
 /// The same of requests by outcome, whoever's they are.

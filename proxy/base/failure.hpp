@@ -29,8 +29,8 @@ enum class failure_code : std::uint8_t {
     request_timeout,      ///< 408
     // what may be asked (403, 405, 503, 508)
     client_refused,       ///< access.clients
-    user_unknown,         ///< 407: who asks has not said who he is, or is not believed
-    user_in_clear,        ///< 403: nor may he say so where others read it
+    user_unknown,         ///< 407: the client has not said who it is, or is not believed
+    user_in_clear,        ///< 403: nor may it say so where others read it
     too_many_tries,       ///< 429: of passwords; from one address, or of all
     purge_refused,        ///< access.purge_clients
     port_refused,         ///< access.connect_ports, access.request_ports

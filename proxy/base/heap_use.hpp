@@ -1,7 +1,7 @@
 #pragma once
 // How much of the heap is in use, at any moment and without asking it.
 //
-// Who wants to know what could be given back to the system must know what is free. glibc tells that
+// To know what could be given back to the system, one must know what is free. glibc tells that
 // (mallinfo2) by a walk over all free chunks, under the lock that everybody who allocates needs: for
 // 0.5 ms in a heap of 1 GiB with 3,000 of them, 87 ms in one of 3 GiB with 130,000. So what the
 // program allocates is counted: by operator new (program_heap.cpp) and in OpenSSL, which main() gives

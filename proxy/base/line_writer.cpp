@@ -21,7 +21,7 @@ void line_writer::append(std::string_view text) {
     queue_.append(text);
 }
 
-// Of an output that never takes all there is, the front would stay for ever.
+// The front would stay for ever where the output never takes all there is.
 void line_writer::forget_written() {
     if (written_ > most_forgotten_late && written_ >= queue_.size() / 2) {
         queue_.erase(0, written_);

@@ -43,11 +43,11 @@ private:
     std::optional<steady_time> more_since_;
 };
 
-/// How much to free between one giving back and the next, where somebody frees far more than that and
-/// may take his time. What a trim costs hangs on what it gives, but it also walks through all that is
-/// free. What lay together and was freed in one order costs some 0.1 ms per MiB, whatever the step;
-/// where what stays lies in between, the walk does not end sooner for a smaller step, and steps grow,
-/// or the walks together would hold the heap for many times as long as a single one.
+/// How much to free between one giving back and the next, where far more than that is freed and
+/// there is time for it. What a trim costs hangs on what it gives, but it also walks through all
+/// that is free. What lay together and was freed in one order costs some 0.1 ms per MiB, whatever
+/// the step; where what stays lies in between, the walk does not end sooner for a smaller step, and
+/// steps grow, or the walks together would hold the heap for many times as long as a single one.
 ///
 /// Threads: one. Cost: none.
 class steps_of_return {
@@ -73,7 +73,8 @@ void give_memory_back();
 /// What the process has of the machine's memory, by the kernel: bytes; 0 where it doesn't say.
 /// Reads a file of /proc; takes no memory.
 [[nodiscard]] std::uint64_t resident_bytes() noexcept;
-/// Of that, what the program's own file and its libraries' have: code, and data as it is in them.
+/// The part of that which the program's own file and its libraries' have: code, and data as it is
+/// in them.
 [[nodiscard]] std::uint64_t resident_bytes_of_files() noexcept;
 
 }  // namespace reprise::proxy

@@ -1,5 +1,6 @@
-// The program's operator new, which counts (heap_use.hpp). Of the program alone: tests have their own,
-// or none, and sanitizers theirs. The other forms of new and delete are the library's, and call these.
+// The program's operator new, which counts (heap_use.hpp). It is the program's alone: tests have
+// their own, or none, and sanitizers theirs. The other forms of new and delete are the library's,
+// and call these.
 
 #include "proxy/base/heap_use.hpp"
 

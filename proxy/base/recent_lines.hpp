@@ -38,7 +38,7 @@ public:
 
     /// The oldest first. @throws std::bad_alloc
     [[nodiscard]] std::vector<line> all() const;
-    /// Of all that were ever noted.
+    /// Counts of all that were ever noted.
     [[nodiscard]] counts counted() const noexcept;
 
 private:

@@ -16,7 +16,7 @@ namespace {
 struct spare_texts {
     std::array<std::string, recycled_text::most_spare> all;
     std::size_t count = 0;
-    ~spare_texts() { count = all.size() + 1; }  // who comes on this thread after this finds none
+    ~spare_texts() { count = all.size() + 1; }  // what comes on this thread later finds none
 };
 
 spare_texts& texts() noexcept {

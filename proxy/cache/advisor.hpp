@@ -65,7 +65,7 @@ public:
     /// Once a second. `gate` is told what "auto" is from now on; something when that changed.
     [[nodiscard]] std::optional<tuning> housekeep(admission_gate& gate, steady_time now);
 
-    /// Of size, in force.
+    /// The exponent of size that is in force.
     [[nodiscard]] double exponent() const noexcept { return setup_.exponent; }
 
     /// Any thread.

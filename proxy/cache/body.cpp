@@ -9,7 +9,7 @@ namespace reprise::proxy::cache {
 
 namespace {
 
-// Of each size a thread keeps so many bytes: with 2 KiB a body, for 32 answers at once.
+// A thread keeps so many bytes of each size: with 2 KiB a body, for 32 answers at once.
 constexpr std::size_t most_spare_bytes = 64u << 10;
 
 }  // namespace

@@ -30,8 +30,8 @@
 //            the start; but no longer for readers that make the producer pause again and again.
 // Giving up  when the last reader that has not fallen out leaves: a fetch that is being stored goes
 //            on if its declared length leaves at most `finish` bytes to read; every other one is
-//            abandoned and its connection closed. Who sends what is left may not take long for it
-//            (fetch/body_reader): so far nobody waits.
+//            abandoned and its connection closed. The source of what is left may not take long for
+//            it (fetch/body_reader): so far nobody waits.
 // Failure    a failed or cut-off fetch is never stored, and every reader sees the failure as its
 //            end.
 //

@@ -19,7 +19,7 @@ struct lookup_result {
     stored_ptr response;
     /// It was on probation, and this look-up admitted it: it is to be written to disk now.
     bool just_admitted = false;
-    /// Of what was just admitted: when nothing had ended it yet, as evicted_response has it.
+    /// When nothing had ended yet what was just admitted, as evicted_response has it.
     invalidation_mark asked{};
 };
 

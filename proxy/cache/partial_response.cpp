@@ -12,6 +12,10 @@
 #include <utility>
 #include <vector>
 
+// A whole is taken for the one part that it is (parts_of), and parts that lack nothing become a
+// whole (complete_if_whole): so combine() knows one case. The head that comes of it is
+// updated_by()'s, the body with_part()'s.
+
 namespace reprise::proxy::cache {
 
 namespace {

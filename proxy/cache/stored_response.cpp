@@ -9,6 +9,10 @@
 #include <new>
 #include <optional>
 
+// A piece behind the members has its size in make(), is written in the constructor, and is found by
+// the _at() functions, which add up what lies in front of it: the three must name the same pieces
+// in the same order.
+
 namespace reprise::proxy::cache {
 
 namespace {

@@ -75,7 +75,8 @@ struct response_directives {
 /// asked where `no_cache_fields` or `private_fields` is true.
 class withheld_names {
 public:
-    /// Of all directives together; with more they are obeyed whole, and not field by field.
+    /// So many names, of all directives together, are kept; with more the directives are obeyed
+    /// whole, and not field by field.
     static constexpr std::size_t most = 32;
 
     /// O(bytes of the Cache-Control lines), no allocation. Views of these lines.

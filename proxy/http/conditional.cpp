@@ -8,6 +8,9 @@
 #include <algorithm>
 #include <charconv>
 
+// An entity-tag goes before a date in both directions: where both sides have one, no date is asked.
+// judge_head() is stricter than the others: any difference that it finds outdates what is stored.
+
 namespace reprise::proxy::http {
 
 namespace {

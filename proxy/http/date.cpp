@@ -6,6 +6,10 @@
 #include <cstddef>
 #include <span>
 
+// The fourth character tells the three forms apart, and each is then read by its grammar alone;
+// whether there is such a day is asked at the end (checked). Times are kept within the years 0 to
+// 9999, which is what the written form can say.
+
 namespace reprise::proxy::http {
 
 namespace {

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 
+// What append_proxy_status() writes is looked for again by is_own_loop(), is_error_of() and
+// error_told_by(), in answers that other nodes of ours have made: they change together.
+
 namespace reprise::proxy::http {
 
 namespace {

@@ -32,7 +32,8 @@ void append_error_page(std::string& out, const failure& error, const error_optio
 [[nodiscard]] bool is_own_loop(unsigned status, field_list fields, std::string_view pseudonym);
 /// Whether a response is an error page of the instance of this name, and no origin's.
 [[nodiscard]] bool is_error_of(unsigned status, field_list fields, std::string_view pseudonym);
-/// Of which failure such a page is; none: it is no such page, or its details begin with no name of ours.
+/// The failure that such a page is of; none: it is no such page, or its details begin with no name
+/// of ours.
 [[nodiscard]] std::optional<failure_code> error_told_by(unsigned status,
                                                         field_list fields,
                                                         std::string_view pseudonym);

@@ -4,6 +4,10 @@
 #include <array>
 #include <charconv>
 
+// Two questions are asked of each of a request's lines: does it end here (is_hop_by_hop), and does
+// a line of ours take its place (is_replaced)? The others pass as they stand. What is meant for
+// every recipient passes even where Connection names it (is_for_all).
+
 namespace reprise::proxy::http {
 
 namespace {

@@ -9,6 +9,9 @@
 #include <limits>
 #include <string>
 
+// The lines that matter are counted in one pass (read), and judged by the counts: so a second line
+// of a kind is seen, however good the first one is.
+
 namespace reprise::proxy::http {
 
 namespace {

@@ -5,6 +5,10 @@
 
 #include <algorithm>
 
+// find_signature() finds one signature or none: a tag or a label that is there twice, or a line
+// that is no dictionary, makes it malformed, so that no two readers choose differently.
+// append_signature_base() walks what is covered in the order that was signed.
+
 namespace reprise::proxy::http {
 
 namespace {

@@ -7,8 +7,8 @@
 //     Signature: label=:<base64>:                                                      4.2
 //
 // The signature base (2.5) has a line for each covered component, and a last one with the member of
-// Signature-Input as it stands: in the one spelling that 2.3 writes. Who writes it in another way on
-// its way makes the signature a wrong one.
+// Signature-Input as it stands: in the one spelling that 2.3 writes. Whoever writes it in another
+// way on its way makes the signature a wrong one.
 //
 // Components: any field without parameters, its lines joined (2.1), and of the derived ones (2.2)
 // @method, @target-uri, @authority, @scheme, @request-target, @path and @query. What covers

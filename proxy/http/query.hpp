@@ -23,8 +23,8 @@ struct query_parameter {
 [[nodiscard]] std::optional<std::vector<query_parameter>> parse_query(std::string_view query,
                                                                       std::size_t most = 128);
 
-/// The first of `once` that is there more than once; empty: none is. Of two that contradict each other
-/// neither is to be taken.
+/// The first of `once` that is there more than once; empty: none is. Where two contradict each
+/// other neither is to be taken.
 [[nodiscard]] std::string_view named_twice(const std::vector<query_parameter>& all,
                                            std::initializer_list<std::string_view> once) noexcept;
 

@@ -9,6 +9,10 @@
 #include <limits>
 #include <optional>
 
+// Ranges are resolved against the length as they are read. What is sent comes of narrowing that: a
+// greedy set is ignored, ranges that are close are joined, and parts that would take as much as the
+// whole are the whole.
+
 namespace reprise::proxy::http {
 
 namespace {

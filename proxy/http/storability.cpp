@@ -7,6 +7,9 @@
 
 #include <string>
 
+// GET and POST share judge_answer(), whose order is the enumeration's. judge_post() only asks
+// before it whether the answer stands for its own URL.
+
 namespace reprise::proxy::http {
 
 namespace {

@@ -4,6 +4,9 @@
 
 #include <cstddef>
 
+// The `scanner` is section 4.2 of RFC 9651, a function for each of its algorithms. The readers keep
+// no more than the rest of the text between two members, and what has failed stays so.
+
 namespace reprise::proxy::http {
 
 namespace {

@@ -10,6 +10,10 @@
 #include <cstddef>
 #include <cstring>
 
+// parse_authority() is the one place where a host and a port are read, whatever form they come in.
+// While a target is read it is noted whether its text is its own key already (`normal`): then no
+// key need be written.
+
 namespace reprise::proxy::http {
 
 namespace {

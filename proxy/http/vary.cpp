@@ -9,6 +9,10 @@
 #include <iterator>
 #include <utility>
 
+// emit() walks a request's values for two kinds of sink: one writes the text, the other compares
+// each piece with a stored text and stops at the first that differs. So key and match can't
+// disagree, and a match makes no text.
+
 namespace reprise::proxy::http {
 
 namespace {

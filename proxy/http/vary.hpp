@@ -58,8 +58,8 @@ struct vary_view {
 
 /// The request's values for the names of `spec`, in canonical text. Lines of one name are joined
 /// by a comma; white space around commas outside quoted strings goes. Order is kept: it can mean
-/// preference. Of fields that are known to be no lists (User-Agent, Referer, Cookie ...) each byte and
-/// each line counts.
+/// preference. In fields that are known to be no lists (User-Agent, Referer, Cookie ...) each byte
+/// and each line counts.
 ///
 /// Accept-Language, Accept-Encoding and Accept-Charset are read further, since RFC 9111 4.1 lets
 /// values match that their field's specification gives one meaning: letters have no case, spaces

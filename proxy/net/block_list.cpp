@@ -13,6 +13,10 @@
 #include <sys/stat.h>
 #include <utility>
 
+// The hashes lie sorted, with a table of where those begin that start alike: a look-up is one hash
+// and a short binary search. How many labels the listed names have is kept as bits, so that no
+// other parent of a host is hashed.
+
 namespace reprise::proxy::net {
 
 namespace {

@@ -9,7 +9,7 @@
 //
 // A name is kept as 64 bits: SipHash-2-4 under a key that this process has drawn at random (login.hpp).
 // Hashes that are only fast would do for names that come by accident, but lists are others' work, and
-// whoever writes one could choose a name that takes another with it, where he knows the function. With
+// whoever writes one and knows the function could choose a name that takes another with it. With
 // n names kept, another one is taken for one of them with a probability of n / 2^64: 3 in 10^13 at
 // 5,000,000 names, for each of its parents that is looked for.
 

@@ -3,7 +3,7 @@
 // of a connection without answering them, so that whoever reads can still pass all of them on.
 //
 // The message is RFC 8446 4.1.2's (RFC 5246's has the same shape), in records of its section 5.1,
-// over which it may be spread in any way. Of its extensions five are read: server_name (RFC 6066
+// over which it may be spread in any way. Five of its extensions are read: server_name (RFC 6066
 // 3), application_layer_protocol_negotiation (RFC 7301 3.1), supported_versions (RFC 8446 4.2.1),
 // encrypted_client_hello (draft-ietf-tls-esni), and of all of them that none comes twice.
 // What is not as these say is `other`, never a guess: it is passed on as it is, and its server
@@ -22,7 +22,7 @@ struct client_hello {
     bool has_alpn = false;   ///< there is a list of protocols
     bool http_1_1 = false;   ///< "http/1.1" is in it
     bool outer_ech = false;  ///< it may be the outer of two, and then `host` is not who is meant.
-                             ///< Clients send it without meaning it too (GREASE): who wants to
+                             ///< Clients send it without meaning it too (GREASE): whoever wants to
                              ///< know compares `host` with whom the client has asked for before
 };
 

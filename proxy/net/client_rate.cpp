@@ -5,12 +5,16 @@
 #include <cmath>
 #include <limits>
 
+// A bucket changes by compare-and-swap of its one word; only the table of buckets has a lock. One
+// that is full and that no connection holds says no more than a new one would: those are forgotten,
+// and no others.
+
 namespace reprise::proxy::net {
 
 namespace {
 
-// A full bucket: a page comes at once, and a thread that is held up for so long loses nothing. Of a
-// transfer of five seconds it is 2.5 %.
+// A full bucket: a page comes at once, and a thread that is held up for so long loses nothing. It
+// is 2.5 % of a transfer of five seconds.
 constexpr std::uint64_t bursts_a_second = 8;
 constexpr std::uint64_t smallest_burst = 64u << 10;
 // What one connection pays for ahead, while the others wait for it.

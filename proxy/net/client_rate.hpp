@@ -172,7 +172,7 @@ public:
         return bucket_ && bucket_->whose() == whose;
     }
 
-    /// Of `wanted` bytes, > 0.
+    /// How many of `wanted` bytes may go out now; 0: it waits. @pre wanted > 0
     [[nodiscard]] std::size_t may_send(std::size_t wanted, steady_time now = steady_now()) noexcept;
     /// @pre bytes <= what may_send said
     void note_sent(std::size_t bytes) noexcept;

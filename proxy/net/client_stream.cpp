@@ -6,6 +6,10 @@
 
 #include <utility>
 
+// There are two ways out: send_now() and send() for a client without a limit, and their likes with
+// `share` in the name for one that waits its turn. Both try the kernel first, and guard the
+// client's pace only while they wait.
+
 namespace reprise::proxy::net {
 
 client_stream::client_stream(byte_stream stream, deadlines& timer)

@@ -7,6 +7,10 @@
 #include <new>
 #include <utility>
 
+// A turn gathers what is due into a list of its own (due_) and then acts on its front, one at a
+// time: an action may arm, clear or destroy any deadline. What a turn has not come to is the next
+// one's, at once.
+
 namespace reprise::proxy::net {
 
 deadline::deadline(deadlines& all, action on_expiry)

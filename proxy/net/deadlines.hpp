@@ -83,7 +83,7 @@ private:
 ///
 /// The timer runs only while something is armed, so an idle process is not woken and run() returns.
 /// What an action throws comes out of run(); whatever else is armed acts when that is called again.
-/// Of many that are due at once as many act in a turn of the loop as it takes on of sockets
+/// Where many are due at once, as many act in a turn of the loop as it takes on of sockets
 /// (look.hpp): the others do so behind what is ready by then.
 class deadlines {
 public:

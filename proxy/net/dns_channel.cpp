@@ -12,6 +12,10 @@
 #include <new>
 #include <stdexcept>
 
+// c-ares calls back from within its own functions, so nothing is thrown through it. Its sockets are
+// its own: a watch lets go of a descriptor and never closes it. What can't be watched for want of
+// memory ends by c-ares's timeouts.
+
 namespace reprise::proxy::net {
 
 // A socket of c-ares's. The handlers of pending waits share it; `channel` is null from the moment

@@ -9,8 +9,8 @@ namespace {
 constexpr unsigned time_bits = 32;
 constexpr std::uint64_t time_mask = (std::uint64_t{1} << time_bits) - 1;
 
-// Of the steady clock, which begins when the machine does. It must not wrap while the machine runs:
-// nothing takes out what is over, and a word would come alive again.
+// Seconds are the steady clock's, which begins when the machine does. They must not wrap while the
+// machine runs: nothing takes out what is over, and a word would come alive again.
 std::uint64_t second_of(steady_time at) noexcept {
     const auto since = std::chrono::duration_cast<std::chrono::seconds>(at.time_since_epoch());
     return std::min(static_cast<std::uint64_t>(std::max<std::int64_t>(since.count(), 0)),

@@ -3,7 +3,8 @@
 // for a while. Fixed in size: an atomic word a name, 32 bits of its hash and the second until which
 // it holds (in 32 bits: 136 years), four to a bucket, the one that ends first displaced. So a name may
 // be forgotten before its time, and a stranger is taken for it with a chance of 2 to the power of -30.
-// Where names are chosen by somebody who gains by that, the hash must be one he can't compute.
+// Where names are chosen by somebody who gains by that, the hash must be one that can't be computed
+// from outside.
 
 #include "proxy/base/clock.hpp"
 

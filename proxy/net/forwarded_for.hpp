@@ -1,8 +1,8 @@
 #pragma once
 // Whose a request is that came from a front (access.trusted_fronts): X-Forwarded-For read from its
 // right end. What stands there was written by whoever sent the request to us, what stands to the left
-// of it by whoever sent it to him: so it is followed for as long as those who wrote it are trusted, and
-// whatever a client wrote itself lies behind the first that is not.
+// of it by whoever sent it there: so it is followed for as long as those who wrote it are trusted,
+// and whatever a client wrote itself lies behind the first that is not.
 
 #include "config/options.hpp"
 #include "proxy/net/address.hpp"
@@ -34,7 +34,7 @@ struct forwarded_client {
 /// Cost      O(length of what is followed, and networks for each front in it).
 class forwarded_path {
 public:
-    /// Far more than there are proxies in a row; who sends more wants it to take long.
+    /// Far more than there are proxies in a row; whoever sends more wants it to take long.
     static constexpr unsigned most_forwards = 32;
 
     /// @param trusted    outlives it

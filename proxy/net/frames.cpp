@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t step = 64;
 constexpr std::size_t sizes = 16;  // up to 1 KiB: the largest of a request is 560 bytes
-// Of each size a thread keeps so many bytes: 2 MiB if it had as many of all. Half of a request's
+// A thread keeps so many bytes of each size: 2 MiB if it had as many of all. Half of a request's
 // frames are of one size; this is enough for 50 requests that are under way at once.
 constexpr std::size_t most_bytes = 128u << 10;
 

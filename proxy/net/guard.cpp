@@ -7,6 +7,10 @@
 #include <netinet/in.h>
 #include <stdexcept>
 
+// check() asks for what the settings deny, then for what they allow, then for the kind of address.
+// An address is judged in every form that it may stand for (forms_of), and one form that is refused
+// is enough.
+
 namespace reprise::proxy::net {
 namespace {
 

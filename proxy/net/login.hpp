@@ -29,7 +29,7 @@ struct login_hash {
 };
 
 /// SipHash-2-4 of 128 bits under a key that this process has drawn at random: without it nobody finds
-/// a wrong password that is taken for a right one, as he could with a hash that is only fast.
+/// a wrong password that is taken for a right one, as anybody could with a hash that is only fast.
 /// Threads  one. Cost  some 100 ns for what people send.
 class login_hasher {
 public:

@@ -7,6 +7,10 @@
 #include <string>
 #include <utility>
 
+// This is the pool's face; what it keeps and counts is pool_state, which leases and coroutines
+// share because the pool may go while they wait. acquire() comes by a connection in one of four
+// ways: an idle one, a free slot, the slot of an idle one that may not be used, or its turn.
+
 namespace reprise::proxy::net {
 
 using namespace detail;

@@ -9,6 +9,10 @@
 #include <sys/resource.h>
 #include <utility>
 
+// A login lies in under_way_ from begin() until take_out(); connections that send the same one
+// meanwhile join it there. The thread that tries it reads it without the lock, and tells those who
+// wait without it.
+
 namespace reprise::proxy::net {
 
 namespace {
@@ -70,7 +74,8 @@ void try_limits::make_room(steady_time now) {
     std::erase_if(by_address_,
                   [now](const auto& one) { return now - one.second.last > forgotten_after; });
     if (by_address_.size() >= most_addresses) {
-        // Whoever has so many addresses is not held by them: what all may try at once holds him.
+        // Whoever has so many addresses is not held by them: the bound on what all may try at once
+        // does that.
         by_address_.erase(by_address_.begin());
     }
 }
@@ -117,7 +122,8 @@ bool password_checks::begin(order one, call told, steady_time now) {
     try {
         asio::post(*threads, [this, which, by] { carry_out(which, by); });
     } catch (...) {
-        // Nobody would carry it out, and who sends this login again would join it and wait for ever.
+        // Nobody would carry it out, and a client that sends this login again would join it and
+        // wait for ever.
         (void)take_out(which, by);
         throw;
     }

@@ -194,8 +194,8 @@ connection_ptr pool_state::unlist_last_of(pool_group& group, std::uint64_t owner
     return nullptr;
 }
 
-// Of everybody's, origins.idle are kept; of what is its clients' own, as many for each as one client may
-// use at once: a login takes two requests and more on one connection.
+// What is everybody's is kept up to origins.idle; what is its clients' own, up to what one client
+// may use at once, for each: a login takes two requests and more on one connection.
 void pool_state::make_room_for_idle(pool_group& group, const pool_connection& next) {
     const auto is_alike = [&](const connection_ptr& one) {
         return next.owner == 0 || !next.holder ? one->owner == next.owner

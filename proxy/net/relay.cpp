@@ -6,6 +6,10 @@
 #include <string_view>
 #include <utility>
 
+// Each direction is a machine of three steps: write what rests, say the end, read once. It goes on
+// until a step waits, for bytes, for room or for its turn; the wait's handler resumes it. The whole
+// is over when both directions are.
+
 namespace reprise::proxy::net {
 namespace {
 

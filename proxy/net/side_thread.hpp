@@ -31,7 +31,7 @@ public:
     /// @pre finish() was not called, work does not throw
     [[nodiscard]] awaitable<void> run(asio::io_context& loop, std::function<void()> work);
 
-    /// Nothing that was given to it is left to be done: all of it is seen by who asks.
+    /// Nothing that was given to it is left to be done: all of it is seen by whoever asks.
     [[nodiscard]] bool is_idle() const noexcept {
         return left_.load(std::memory_order_acquire) == 0;
     }

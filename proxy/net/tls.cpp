@@ -49,7 +49,7 @@ awaitable<handshake_end> shake_hands(tls_session& tls,
     }
 }
 
-// Of a handshake that failed for another reason than what its certificates say.
+// The code for a handshake that failed for another reason than what its certificates say.
 failure_code failure_of(const tls_session& tls, std::string_view why) noexcept {
     if (tls.was_asked_for_certificate()) {
         return failure_code::tls_client_certificate;

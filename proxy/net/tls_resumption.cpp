@@ -59,7 +59,7 @@ struct tls_resumption::table {
         }
     }
 
-    // The newest: whoever changed his keys since takes no older one.
+    // The newest: a server that has changed its keys since takes no older one.
     session_ptr take(std::string_view server, steady_time now, steady_time& until) {
         for (;;) {
             const auto [first, last] = by_server.equal_range(server);
@@ -117,7 +117,8 @@ steady_time end_of(SSL* connection, steady_time offered_until, steady_time now) 
         if (ASN1_TIME_diff(&days, &seconds, nullptr, end) != 1) {
             return now;
         }
-        until = std::min(until, now + std::chrono::hours{24} * days + std::chrono::seconds{seconds});
+        until = std::min(until,
+                         now + std::chrono::hours{24} * days + std::chrono::seconds{seconds});
     }
     return until;
 }

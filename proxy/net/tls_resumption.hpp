@@ -17,8 +17,8 @@ struct ssl_session_st;
 namespace reprise::proxy::net {
 
 /// Threads   that of the connections it is offered to.
-/// Memory    `most` sessions, each with its server's certificates: 3 to 10 KiB as a rule. Of TLS
-///           1.3 each resumes one connection (RFC 8446 C.4), of TLS 1.2 any number.
+/// Memory    `most` sessions, each with its server's certificates: 3 to 10 KiB as a rule. A
+///           session of TLS 1.3 resumes one connection (RFC 8446 C.4), one of TLS 1.2 any number.
 class tls_resumption {
 public:
     static constexpr std::size_t most = 256;          ///< those of longest ago go first

@@ -16,6 +16,10 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+// Every call of OpenSSL that may read or write happens within a `gathering`, for whose time the
+// thread's one BIO is this session's (tls_wire). While ciphertext is kept, write() reports one byte
+// less than it has sealed (owes_a_byte_), so that its caller waits for room and comes again.
+
 namespace reprise::proxy::net {
 namespace {
 
@@ -177,7 +181,7 @@ public:
 };
 
 // Both sides' halves of the key exchange, which OpenSSL holds on to: nothing is derived from them
-// any more, and who gets hold of this memory later shall not be able to.
+// any more, and whoever gets hold of this memory later shall not be able to.
 void forget_exchanged_keys(SSL* ssl) noexcept {
     for (const bool own : {true, false}) {
         EVP_PKEY* key = nullptr;

@@ -83,7 +83,8 @@ void heed_revocations(SSL_CTX* context, const std::string& path) {
         X509_CRL_get0_by_serial(one.get(), &ignored, any_serial.get());
     }
     X509_STORE_set_flags(store, X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL);
-    // Of the store, not of the connection: whoever signs a stapled response is judged as well.
+    // The callback is the store's and not the connection's: so whoever signs a stapled response is
+    // judged as well.
     X509_STORE_set_verify_cb(store, judge_chain);
 }
 

@@ -11,6 +11,10 @@
 #include <openssl/sha.h>
 #include <utility>
 
+// Reading goes on behind a mistake, so that several are told at once, and a list is made only where
+// there are none. An unknown name costs a hash as well (has_password), so that the time of an
+// answer does not tell who is listed.
+
 namespace reprise::proxy::net {
 
 namespace {

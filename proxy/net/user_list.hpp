@@ -54,7 +54,7 @@ struct read_tokens {
 class user_list {
 public:
     struct reading;
-    /// Null, and no mistakes, where nobody is to be asked who he is. Blocks on files.
+    /// Null, and no mistakes, where no client is to be asked who it is. Blocks on files.
     [[nodiscard]] static reading read(const config::access_options& access);
 
     user_list(password_hashes passwords, token_owners tokens);

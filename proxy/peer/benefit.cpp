@@ -6,6 +6,9 @@
 #include <bit>
 #include <cmath>
 
+// One chance in 2^distance_ is taken. ended() moves distance_ by one step, on or back; at the first
+// silence the distance of before is put aside, so that one answer can bring it back at once.
+
 namespace reprise::proxy::peer {
 namespace {
 

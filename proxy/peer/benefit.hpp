@@ -32,7 +32,7 @@ enum class asking_end : std::uint8_t {
 };
 inline constexpr std::size_t asking_ends = 4;
 
-/// Of a question that nobody waits for any more: what the sibling had said by then.
+/// What the sibling had said by the time that nobody waited for its answer any more.
 enum class said_so_far : std::uint8_t {
     nothing,    ///< if it timed out or failed, it is silent
     an_answer,  ///< too late to be of use

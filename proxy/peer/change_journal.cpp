@@ -11,6 +11,10 @@
 #include <numeric>
 #include <utility>
 
+// A step that is open only appends. close() puts it in order and drops what turned twice. One that
+// grew too long, or had no memory, is lost: close() then begins anew, and nobody goes on from
+// before it.
+
 namespace reprise::proxy::peer {
 namespace {
 

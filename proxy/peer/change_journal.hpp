@@ -35,7 +35,7 @@ public:
 
     /// Something turned since the last step.
     [[nodiscard]] bool is_open() const noexcept { return !places_.empty() || lost_; }
-    /// Of what turned since the last step.
+    /// How urgent it is to tell what turned since the last step.
     [[nodiscard]] urgency of_step() const noexcept { return of_step_; }
     /// Ends the step as generation `counter`. False where nothing differs in the end: then there is
     /// no step. O(step log step) where its names do not say all. @pre counter > newest()

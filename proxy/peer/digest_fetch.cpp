@@ -71,7 +71,7 @@ std::string digest_request(const followed& of,
     if (!question.modified_since.empty()) {
         http::append_field_line(wire, "If-Modified-Since", question.modified_since);
     }
-    // Of several questions that one instance keeps open the last counts.
+    // The last counts of several questions that one instance keeps open.
     if (question.wait.count() > 0 && !node.empty() && !secret.has_file()) {  // sign() says it
         http::append_field_line(wire, node_field, node);
     }
@@ -399,7 +399,7 @@ void digest_fetcher::heard_of(std::string_view node) {
             }
         }
     } catch (const std::bad_alloc&) {
-        // Who is marked is told.
+        // Those that are marked are told.
     }
     if (awaited.empty()) {
         return;

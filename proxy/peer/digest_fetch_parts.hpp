@@ -81,8 +81,8 @@ struct digest_fetcher::one {
         return plan;
     }
 
-    /// What it holds is known as it was `since` then, or it can't be. Of one that is not followed by news nothing
-    /// is to be expected before its time. Under shared::guard.
+    /// What it holds is known as it was `since` then, or it can't be. Where it is
+    /// not followed by news nothing is to be expected before its time. Under shared::guard.
     [[nodiscard]] bool is_known_since(steady_time since) const {
         const auto& is = shown.digest;
         return is.answered_since >= since || quiet_at >= since ||

@@ -8,6 +8,10 @@
 #include <bit>
 #include <utility>
 
+// A tick takes the inbox, sweeps, goes on with a change of size, publishes if it must, and tells
+// news last: so a step that is told has all that was in the inbox. settle() does the same to the
+// end.
+
 namespace reprise::proxy::peer {
 
 namespace {

@@ -21,10 +21,10 @@
 //
 // With Squid's format a squid_source is kept beside it in the same steps.
 //
-// News (plan.news): each bit that turns is noted in a journal too, and a step of it is told to who
-// waits for it (news_teller). That costs what changed; publishing costs all bits, and so is done at
-// its pace only while somebody asks who does not follow by news and for Squids, else now and then,
-// for people; and when somebody asks from so far back that the journal does not know it.
+// News (plan.news): each bit that turns is noted in a journal too, and a step of it is told to
+// whoever waits for it (news_teller). That costs what changed; publishing costs all bits, and so is
+// done at its pace only while a sibling asks that does not follow by news and for Squids, else now
+// and then, for people; and when somebody asks from so far back that the journal does not know it.
 //
 // Until loaded() nothing is published: a digest without what is on disk would be a lie of omission
 // that costs the fleet a fetch for each of those keys.
@@ -141,7 +141,7 @@ public:
     /// later time; if two tiers hold it the later time counts. O(url), no allocation but the
     /// inbox's. An accelerator's key ("//host/...", "https://host/...") is no URL that a sibling
     /// can ask for: nothing happens.
-    /// Of holder::under_way, whoever says it takes it back by gone(), and there is one at a time of a key;
+    /// Whoever says holder::under_way takes it back by gone(), and there is one at a time of a key;
     /// what a sibling would not hear of in time, or is not worth it, is not noted (no news, stale
     /// within least_use).
     void held(holder by,

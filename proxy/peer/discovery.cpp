@@ -9,6 +9,10 @@
 #include <iterator>
 #include <utility>
 
+// Each name has a coroutine that resolves it over and over. follow() begins another round, by which
+// the coroutines of the one before know that they are over; what all share outlives the discovery.
+// Nobody is told of what has not changed.
+
 namespace reprise::proxy::peer {
 namespace {
 

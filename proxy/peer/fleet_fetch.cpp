@@ -42,7 +42,8 @@ struct fleet_fetcher::shared {
     std::atomic<std::uint64_t> good{0}, failed{0}, bytes{0};
 };
 
-// Who has no figures is an older release's, or says why in the digest's words: the log hears of that there.
+// A node without figures is an older release's, or says why in the digest's words: the log hears of
+// that there.
 void fleet_fetcher::shared::take(const followed& of, const got_response& got, steady_time asked) {
     const auto now = steady_now();
     bool well = got.trouble == follow_trouble::none && got.status == 200;

@@ -22,7 +22,7 @@ public:
     /// For one whole exchange, or the sibling's own timeout where that is shorter.
     static constexpr std::chrono::seconds longest_exchange{5};
 
-    /// Begins at once. Of `context` only io, timer, pool, secret, node and random are used.
+    /// Begins at once. Only io, timer, pool, secret, node and random are used of `context`.
     /// @pre `table`, and all that `context` refers to, outlive the loop's run
     fleet_fetcher(follow_context context, fleet_table& table);
     ~fleet_fetcher();  ///< @pre stop() was called and the loop has run out since, or runs no more

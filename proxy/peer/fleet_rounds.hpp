@@ -23,7 +23,7 @@ public:
     explicit fleet_rounds(std::uint64_t seed)
         : random_{static_cast<std::minstd_rand::result_type>(seed)} {}
 
-    /// From now on these; who was there before has failed as often as before.
+    /// From now on these; one that was there before has failed as often as before.
     void set(const std::vector<std::string>& names);
 
     /// Whom to ask now; none: there is nobody, or all rest. O(siblings).

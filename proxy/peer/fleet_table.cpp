@@ -5,8 +5,9 @@
 
 namespace reprise::proxy::peer {
 
-// Of one epoch the sequence says which is newer, exactly; ages err by what exchanges took, which is
-// seconds. So where they differ by more than that could be, somebody wrote a sequence that is not true.
+// Within an epoch the sequence says which is newer, exactly; ages err by what exchanges took, which
+// is seconds. So where they differ by more than that could be, somebody wrote a sequence that is
+// not true.
 bool fleet_table::counts_more(const held& one, const held& other) noexcept {
     const auto by = one.made - other.made;
     if (one.epoch != other.epoch || by > most_error || by < -most_error) {

@@ -5,7 +5,7 @@
 // Memory    255 records beside its own.
 // Threads   any; a lock for as long as 256 records take to be copied.
 // Errs      towards old: an age is at most what it says. Whoever lies can invent nodes, and figures of
-//           nodes, for as long as he goes on (TRUST.md).
+//           nodes, for as long as the lies go on (TRUST.md).
 
 #include "proxy/base/clock.hpp"
 #include "proxy/peer/fleet_wire.hpp"
@@ -44,8 +44,8 @@ public:
     /// What this node says of itself from now on: its next record.
     void note_own(const node_figures& figures, steady_time now);
 
-    /// A sibling's set, of which the answer came `took` after the question. Of each name the record that
-    /// counts stays; those that are too old, and of this node's own name, are passed over.
+    /// A sibling's set, of which the answer came `took` after the question. The record that counts
+    /// of a name stays; those that are too old, and those of this node's own name, are passed over.
     void take(std::span<const node_record> told, steady_time::duration took, steady_time now);
 
     /// All that is not too old, as it is passed on; without a record of its own while there is none.

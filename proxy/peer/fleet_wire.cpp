@@ -9,6 +9,10 @@
 #include <optional>
 #include <utility>
 
+// figures_in_order is the order of a record's figures, for writing and reading alike. A reader
+// gives zeros past its end and is asked once whether it ran short. What a record has behind the
+// figures known here is passed over: it is a later release's.
+
 namespace reprise::proxy::peer {
 namespace {
 

@@ -42,7 +42,7 @@ struct node_record {
 
 inline constexpr std::size_t most_fleet_nodes = 256;
 inline constexpr std::size_t longest_node_name = 64;
-/// Of a set as it is written, and as it is read: later releases' records may be longer.
+/// The bytes of a set as it is written, and as it is read: later releases' records may be longer.
 inline constexpr std::size_t most_fleet_bytes_written = 8 + most_fleet_nodes * 183;
 inline constexpr std::size_t most_fleet_bytes = std::size_t{256} << 10;
 

@@ -39,7 +39,7 @@ struct members_figures {
 
 /// Memory    digest_union's, and told_bits'.
 /// Threads   put, flip, remove: one, which may take a while (a side thread). tick, next_news: another
-///           one, the keeper's. Of each other they wait for a lock, for as long as a digest is merged.
+///           one, the keeper's. They wait for each other by a lock while a digest is merged.
 ///           figures, and what news() and digests() have: any.
 class members_source {
 public:

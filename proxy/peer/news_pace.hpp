@@ -63,7 +63,7 @@ public:
         const std::chrono::duration<double> since{now - last_}, pace{of(readers)};
         const auto gained = pace.count() > 0 ? since / pace : most_saved_;
         saved_ = std::clamp(saved_ + gained - 1, 0.0, most_saved_ - 1.0);
-        // They ask again a round trip later; who has been waited for for `every` in vain has left.
+        // They ask again a round trip later; one that was waited for in vain for `every` has left.
         const bool have_asked = readers != 0 || now - told_at_ >= every_;
         told_to_ = since >= almost_all * pace && have_asked ? readers : std::max(told_to_, readers);
         told_at_ = readers != 0 ? now : told_at_;

@@ -43,15 +43,16 @@ public:
         filter::digest_generation newest{};  ///< to which it leads; not of `beyond`
     };
     [[nodiscard]] found look(const filter::digest_generation& since);
-    /// Whether who holds this generation can go on by news: it is not only known what turned since, but
-    /// also not so much that the whole would be sent. Who is sent that very whole would ask for ever.
+    /// Whether a follower that holds this generation can go on by news: it is not only known what
+    /// turned since, but also not so much that the whole would be sent. A follower that is sent
+    /// that very whole would ask for ever.
     [[nodiscard]] bool reaches(const filter::digest_generation& whole) const;
     /// Its counter is 0: nothing was put yet.
     [[nodiscard]] filter::digest_generation newest() const;
 
     /// The whole digest is wanted, of a generation that news goes on from.
     void want_whole();
-    /// Somebody asked who does not follow by news.
+    /// A sibling asked that does not follow by news.
     void note_plain();
 
     struct wishes {

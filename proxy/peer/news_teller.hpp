@@ -96,8 +96,9 @@ private:
     std::vector<std::uint64_t> bases_;  // wished for, and not put yet
     bool awaited_ = false;              // somebody who knows the newest waits for more
     bool whole_ = false;
-    bool whole_is_news_ = false;  // it was wished for, and who wait for it have not been told
-    bool new_ = false;            // a generation that is not on the shelf
+    bool whole_is_news_ =
+        false;          // it was wished for, and those that wait for it have not been told
+    bool new_ = false;  // a generation that is not on the shelf
     teller_figures figures_;
 };
 

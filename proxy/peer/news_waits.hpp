@@ -1,5 +1,5 @@
 #pragma once
-// Requests that are kept open until there is news: who waits, for what, and how he is woken.
+// Requests that are kept open until there is news: who waits, for what, and how a waiter is woken.
 //
 // A wait is a place in a list and a coroutine that sleeps on its own loop (net::wakeup). The keeper's
 // thread wakes those that are behind when there is something new, whoever ends waiting ends all.
@@ -26,7 +26,8 @@ inline constexpr std::size_t waited_for_count = 3;
 /// Threads   any. Outlives its waits.
 class news_waits {
 public:
-    /// Of each source what the asker holds; none: he does not wait for that. Counter 0: he wants the whole.
+    /// What the asker holds of each source; none: it does not wait for that. Counter 0: it wants
+    /// the whole.
     using wanted = std::array<std::optional<filter::digest_generation>, waited_for_count>;
 
 private:
@@ -69,7 +70,7 @@ public:
     void end_all(bool for_good);
 
     [[nodiscard]] std::size_t waiting() const;
-    /// Who waits for this and was not ended. No lock.
+    /// How many wait for this and were not ended. No lock.
     [[nodiscard]] std::size_t waiting(waited_for what) const noexcept {
         return of_[static_cast<std::size_t>(what)].load(std::memory_order_relaxed);
     }

@@ -13,6 +13,10 @@
 #include <stdexcept>
 #include <utility>
 
+// The book is made anew on the home loop alone (publish_book), whatever changed; what others are
+// told is made by look(), on the keeper's thread. What crosses between them is posted, is atomic,
+// or lies behind a short lock.
+
 namespace reprise::proxy::peer {
 
 namespace {
@@ -207,7 +211,7 @@ void peering::adopt(const config::options& options, parent_credentials credentia
         tell_who_lives_.store(true, relaxed);
     }
     refusals_told_.forget();
-    waits_.end_all(false);  // who waits may be no peer any more
+    waits_.end_all(false);  // those that wait may be no peers any more
     const auto before = book_;
     discovery_->follow(options.peers, shares());
     if (book_ == before) {  // siblings and addresses are as they were; parents need not be

@@ -1,6 +1,6 @@
 #pragma once
-// Whoever asks for a digest and is refused is said in the log once: he asks again and again, and
-// where he is a sibling, his operator and this one's look for the reason in both logs.
+// Whoever asks for a digest and is refused is said in the log once: it asks again and again, and
+// where it is a sibling, its operator and this one's look for the reason in both logs.
 
 #include "proxy/base/seldom.hpp"
 

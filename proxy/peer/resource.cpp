@@ -11,6 +11,9 @@
 #include <algorithm>
 #include <optional>
 
+// A request becomes a `decision` first: may this asker have it, and which bytes? There is a decide_
+// function for each resource. answer() then writes head and body for all of them alike.
+
 namespace reprise::proxy::peer {
 namespace {
 
@@ -183,7 +186,7 @@ decision decide_news(const question& asked,
     return {.what = answered::whole, .of = newest, .body = newest->whole};
 }
 
-/// Why a Reprise, or who says that he is one, gets nothing of what is for these.
+/// Why a Reprise, or whoever says to be one, gets nothing of what is for these.
 std::optional<answered> refused_to(const asker& who, const http::request_head& request) {
     const auto as = who.signing ? asks_as::signing_reprise : asks_as::reprise;
     if (!who.is_reprise || was_passed_on(request, as)) {
@@ -236,7 +239,7 @@ decision decide_reprise(const http::request_head& request,
 }
 
 // News of what was seen goes along, so that one question is kept open for both. It is no reason to keep
-// who lacks the digest waiting, nor to answer him sooner.
+// an asker that lacks the digest waiting, nor to answer it sooner.
 decision decide_digest(const http::request_head& request, const asker& who, const offered& what) {
     const auto asked = question_in(request.target);
     auto made = decide_reprise(request, asked, who, what.digest, what.digest_news, what.waited);

@@ -10,7 +10,7 @@
 //
 // All in origin-form, on forward listeners. The first four want a peer of the settings and, where
 // there is a secret, its signature; Squid's wants a listed Squid. Everybody else gets 403, and in a
-// line of text the address that he is seen by, or what is wrong with his signature: where a sibling
+// line of text the address that it is seen by, or what is wrong with its signature: where a sibling
 // is refused its log says why, and which address is missing in whose settings.
 //
 // A peer is also a proxy: what its clients ask comes from its address too. Its own question for a
@@ -37,7 +37,8 @@
 //
 // None of these is anything to the figures, which are new each time.
 //
-// Pure: no socket, no clock, no random number. Who has to wait is told so, and comes again.
+// Pure: no socket, no clock, no random number. An asker that has to wait is told so, and comes
+// again.
 
 #include "proxy/base/clock.hpp"
 #include "proxy/http/message_head.hpp"
@@ -113,7 +114,7 @@ struct offered {
     std::chrono::seconds squid_for{30};  ///< and for how long they count
     bool serves_squid = false;
     std::string_view node;  ///< this instance's pseudonym
-    /// Of what changes in them; null: `wait` is not heeded.
+    /// News of what changes in them; null: `wait` is not heeded.
     news_shelf* digest_news = nullptr;
     news_shelf* seen_news = nullptr;
     news_shelf* members_news = nullptr;
@@ -139,7 +140,7 @@ enum class answered : std::uint8_t {
 inline constexpr std::size_t answered_count = 10;  // those that are answers
 [[nodiscard]] std::string_view to_string(answered what) noexcept;
 
-/// Why `who` is refused, for people; empty: he is not.
+/// Why `who` is refused, for people; empty: it is not.
 [[nodiscard]] std::string refusal_of(answered what, const asker& who);
 
 struct resource_answer {

@@ -13,6 +13,10 @@
 #include <optional>
 #include <utility>
 
+// A key for hashing is made of whatever content there is, of none too; keys for signing only of a
+// file's. What has held a key for signing, or the file's content, is overwritten before its memory
+// goes.
+
 namespace reprise::proxy::peer {
 namespace {
 

@@ -1,6 +1,6 @@
 #pragma once
-// What a sibling saw, told along with its digest (resource.hpp): who of its two coroutines asks for it, and which part of an
-// answer is whose.
+// What a sibling saw, told along with its digest (resource.hpp): which of its two coroutines asks
+// for it, and which part of an answer is whose.
 //
 // What a sibling saw has a coroutine of its own, which asks until it follows by news. If the sibling's answers show that it can tell
 // both in one, the digest's coroutine asks for both, and the other rests. It is invited once: the sibling ends the older of two

@@ -39,7 +39,7 @@ public:
     [[nodiscard]] awaitable<got_response> get(follow_context& by,
                                               const followed& of,
                                               question what);
-    /// The name of who is asked leads there now: what is under way elsewhere is asked anew.
+    /// The asked sibling's name leads there now: what is under way elsewhere is asked anew.
     void leave_unless_at(const whereabouts& where);
     /// Ends the one under way, and those to come.
     void end() {

@@ -5,6 +5,10 @@
 #include <algorithm>
 #include <utility>
 
+// find() takes a mask of who names the URL, keeps the members that may be asked, sorts them by
+// cost, and leaves out those that are not worth asking now. How often a sibling was offered is
+// counted in the reader and told in batches.
+
 namespace reprise::proxy::peer {
 namespace {
 
@@ -131,7 +135,7 @@ std::uint64_t sibling_table::squid_bytes(unsigned but) const {
     return total;
 }
 
-// Of all blocks but one.
+// The bytes of all blocks but one.
 std::uint64_t sibling_table::index_bytes(unsigned but) const {
     std::uint64_t total = 0;
     for (unsigned block = 0; block < slot_blocks; ++block) {

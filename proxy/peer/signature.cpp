@@ -10,6 +10,10 @@
 #include <optional>
 #include <vector>
 
+// read() proves that a request was signed with the secret, in either form; only then judge() asks
+// whom it is for, when, and whether its nonce is new. So nobody without the secret can fill the
+// memory of nonces.
+
 namespace reprise::proxy::peer {
 namespace {
 

@@ -19,8 +19,8 @@
 // not that of the connection it comes by. Where addresses are translated in between (NAT, a
 // published port, a TLS terminator) a node can't tell by addresses that it was meant: there the
 // request's Host must be the name that this node goes by (forwarding.pseudonym), with or without a
-// port. A signer leaves the scheme's own port out of Host (2.2.3), so that who hears it behind a TLS
-// terminator, and does not know the scheme, makes the same of it.
+// port. A signer leaves the scheme's own port out of Host (2.2.3), so that a receiver behind a TLS
+// terminator, which does not know the scheme, makes the same of it.
 //
 // The release before knew one field of our own, which this one still sends and takes:
 //
@@ -31,8 +31,8 @@
 // refusal is a round trip, and lets whoever forges a refusal choose the form. Where a signature by
 // RFC 9421 is there, or a Signature-Input that can't be read, the old field is not looked at. Whoever
 // takes the new one away leaves the old one, which binds the same request to the same receiver and
-// moment; and since both have one nonce, and there is one memory of nonces, he has one request and
-// not two. What is lost then is the signer's name, in a log. Questions for both digests at once
+// moment; and since both have one nonce, and there is one memory of nonces, that makes one request
+// and not two. What is lost then is the signer's name, in a log. Questions for both digests at once
 // do without the old field: a sibling's answers show that it is of this release before it is asked so (Reprise-Seen, resource.hpp). Whoever
 // forges that gets the better form alone; where it is refused, the next question has both. The next release knows RFC 9421 alone.
 //
@@ -77,8 +77,8 @@ struct receiver {
 
 using nonce = std::array<std::byte, 16>;
 
-/// One asker's nonces: no two are alike, nor like another's, who begins at another random number. They need not be unforeseeable:
-/// without the secret nobody can use one. Threads: one.
+/// One asker's nonces: no two are alike, nor like those of another, which begins at another random
+/// number. They need not be unforeseeable: without the secret nobody can use one. Threads: one.
 class nonces {
 public:
     explicit nonces(const std::function<std::uint64_t()>& random)

@@ -161,7 +161,7 @@ void exchange::find_answer() {
     find_answer_for_known();
 }
 
-// Whoever sets himself up by it has said nothing of who he is yet.
+// A client that sets itself up by it has said nothing of who it is yet.
 bool exchange::find_pac() {
     const auto& head = *x_.asked.head;
     if (head.target.empty() || head.target.front() != '/' || x_.client.inside ||

@@ -34,14 +34,14 @@ struct explanation {
 ///     rules      how many freshness and admission rules there are, and those `near`: they would be
 ///                for this URL if its port or scheme were theirs
 ///     siblings   whose digests claim it, of those who might be asked for it
-///     assumes    what it takes the client for, where settings could refuse him: sentences
+///     assumes    what it takes the client for, where settings could refuse it: sentences
 ///     on_disk    whether the disk has something for this URL (a flag in memory: nothing is read).
 ///                Where memory has nothing for the request it is read first: the ruling is "disk"
 ///     verdict    what becomes of the request: `ruling`, the `rule` and `section` that decided, and
 ///                of what is known before an origin answers: `outcome` and `cache_status` as the
-///                log and the response would have them; null, and only `fwd`, of the rest. Of what
-///                is answered by an error, "refused": `status`, and `why` and `detail` as its body
-///                has them
+///                log and the response would have them; null, and only `fwd`, of the rest. What
+///                is answered by an error is "refused": `status`, and `why` and `detail` as its
+///                body has them
 ///
 /// Values of Authorization and Cookie among selecting fields are not shown.
 /// @param book  who the peers are; null: nobody is one

@@ -83,8 +83,8 @@ void hello_wait::on_readable(error_code over) {
     }
 }
 
-// Who has said no more by then, or has left, is passed on. Room for bytes there is only while they
-// are read.
+// A client that has said no more by then, or has left, is passed on. Room for bytes there is only
+// while they are read.
 void hello_wait::read(error_code over) {
     auto& client = request_->stream;
     if (!over && !client.patience().expired()) {

@@ -51,7 +51,7 @@ public:
 
     /// Why the request in hand, a CONNECT that may be tunnelled, is not given by this: what
     /// why_passed_on says of its target, "client" (not of intercept.clients), "client-refused",
-    /// "host-refused". Empty: it is. Of listed hosts it is counted.
+    /// "host-refused". Empty: it is. A refusal for a listed host is counted.
     [[nodiscard]] static std::string_view why_not(const exchange_state& x);
     [[nodiscard]] awaitable<ended_or_next> give();
 

@@ -2,9 +2,10 @@
 // What one request is to the counters, the access log, the advisor and the hosts' figures.
 //
 // It is filled in while the request is answered, and closed exactly once: by exchange's destructor,
-// so that no way of answering, and no exception, leaves a request uncounted or counts it twice.
-// Whoever finds out how an answer went says so in `how`, `status` and `reason`; nobody else closes
-// anything.
+// by parted_request's where a tunnel has taken it over (sequel), or by refuse_head() where a head
+// could not be read and there is no exchange. So no way of answering, and no exception, leaves a
+// request uncounted or counts it twice. Whoever finds out how an answer went says so in `how`,
+// `status` and `reason`, and closes nothing.
 //
 // Bytes are counted when they are sent, not when they are composed: `note_body` says what a body's
 // bytes are, and `settle` asks the connection how many of them have gone.

@@ -9,6 +9,10 @@
 
 #include <utility>
 
+// The fields of PURGE and the query of /purge are read into the same purge_order. purge() carries
+// it out, in the store and then in the table of fetches; carry_out() counts and tells it besides,
+// the proxy's other process too.
+
 namespace reprise::proxy::serve {
 
 namespace {
@@ -30,9 +34,9 @@ read_purge wrong(std::string why) {
     return {{}, std::move(why)};
 }
 
-// The key of an absolute URL, and those of the accelerators that would be asked for it by Host. Of an
-// accelerator one with http: means what is asked over TLS too: a purge of a page means the page. One
-// with https: means that alone.
+// The key of an absolute URL, and those of the accelerators that would be asked for it by Host. For
+// an accelerator a URL with http: means what is asked over TLS too: a purge of a page means the
+// page. One with https: means that alone.
 std::string append_keys(std::vector<std::string>& keys,
                         std::string_view url,
                         const config::options& options) {

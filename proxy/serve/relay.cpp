@@ -6,6 +6,10 @@
 #include <algorithm>
 #include <string>
 
+// relay_body() ends in a value that says how (relayed), and its caller decides what follows.
+// go_on_alone() is one such answer: a fetch for this client's rest, whose head must fit what was
+// promised before a byte of it goes out (continued_by).
+
 namespace reprise::proxy::serve {
 
 namespace {

@@ -6,6 +6,10 @@
 
 #include <algorithm>
 
+// read_request() stops at the first refusal. What the hop-by-hop fields say (persistence, an
+// upgrade, a login, a peer's words) is read before they are taken out; facts and key come behind
+// that.
+
 namespace reprise::proxy::serve {
 
 using boost::beast::http::verb;
@@ -162,7 +166,8 @@ request read_request(http::request_head& head,
         }
     }
     if (!out.accelerator && http::find(head.fields, field_id::connection) != nullptr) {
-        // Unless whoever sent it says so himself it is what a client of his wrote, and passed him.
+        // Unless the sender says so itself it is what a client of the sender's wrote, and passed
+        // it.
         const http::connection_options named{head.fields};
         const auto says = [&](std::string_view name) {
             return named.has(name) && http::find(head.fields, name) != nullptr;

@@ -22,9 +22,9 @@ constinit log::seldom ended_by_exception;
 constexpr std::size_t read_size = 16u << 10;
 constexpr std::size_t smallest_read = 4u << 10;
 constexpr std::uint64_t linger_most = 256u << 10;
-// Of what a client has pipelined so many are answered before the loop does something else. A look
-// brings it 16 events, of which one may be 16 new connections (accept_loop): were they all to
-// pipeline, 124 hits of some 7 us. Whoever pipelines more pays a look for each four.
+// So many of the requests that a client has pipelined are answered before the loop does something
+// else. A look brings it 16 events, of which one may be 16 new connections (accept_loop): were they
+// all to pipeline, these would be 124 hits. Whoever pipelines more pays a look for each four.
 constexpr unsigned most_in_a_row = 4;
 }  // namespace
 

@@ -1,11 +1,12 @@
 #pragma once
 // What is on its way here, for a sibling that asks with only-if-cached: the fetch that brings it is
 // joined, and streams to both. Only one whose head is known and says that it is being stored, and
-// that no sibling feeds; or one that will probably be, and from then on asks its origin alone: so nobody
-// waits for whoever waits for him, however siblings ask each other. Where it may not be joined after
-// all, or is gone, the answer is what only-if-cached gets of nothing stored.
+// that no sibling feeds; or one that will probably be, and from then on asks its origin alone: so
+// no node waits for one that waits for it, however siblings ask each other. Where it may not be
+// joined after all, or is gone, the answer is what only-if-cached gets of nothing stored.
 //
-// Before a head it is joined by who says that he waits behind a 102 (peer::waits_field), and hears one.
+// Before a head it is joined by an asker that says it waits behind a 102 (peer::waits_field), and
+// hears one.
 
 #include "proxy/serve/exchange_state.hpp"
 

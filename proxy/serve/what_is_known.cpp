@@ -12,6 +12,9 @@
 #include <string>
 #include <utility>
 
+// Each member of the page is made by a function of its own, from what memory holds. To look is no
+// request: nothing here counts as a sight, as a use or as a question to a sibling.
+
 namespace reprise::proxy::serve {
 
 namespace {

@@ -44,7 +44,7 @@ struct settings {
     std::vector<net::tls_identity_ptr> identities;  ///< by listener; null: plain HTTP
     net::tls_trust_ptr trust;
     std::shared_ptr<net::leaf_store> leaves;  ///< of hosts whose tunnels are opened; null: of none
-    net::user_list_ptr users;                 ///< null: nobody is asked who he is
+    net::user_list_ptr users;                 ///< null: no client is asked who it is
     net::block_list_ptr blocked;              ///< null: no host is
 };
 using settings_ptr = std::shared_ptr<const settings>;

@@ -11,6 +11,10 @@
 #include <stdexcept>
 #include <string_view>
 
+// The order of common_state's members is the order in which one needs another: the disk is attached
+// when the store is there and before admission is, which takes over the secret of the keys that lie
+// there.
+
 namespace reprise::proxy::thread {
 
 namespace {

@@ -28,7 +28,7 @@ struct bloomier_entry {
 /// Errs      a stranger has some value with a chance of 2^-check_bits; a key has its own, always.
 class bloomier_filter {
 public:
-    /// Of a key that comes twice the first value counts. Nothing when no seed of `most_seeds` lets
+    /// Where a key comes twice the first value counts. Nothing when no seed of `most_seeds` lets
     /// the keys be peeled. O(keys log keys).
     /// @pre value_bits and check_bits > 0, together <= 32; values fit; entries.size() < 2^31
     /// @throws std::bad_alloc

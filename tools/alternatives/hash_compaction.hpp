@@ -20,7 +20,7 @@ struct compaction_size {
     unsigned bits = 0;  ///< of a compacted key, 2 to 32
 };
 
-/// Of loads from a half up, the one that takes the fewest bits for `keys` at `rate`.
+/// The load from a half up that takes the fewest bits for `keys` at `rate`.
 /// @pre keys > 0, 0 < rate < 1
 [[nodiscard]] compaction_size compaction_size_for(std::uint64_t keys, double rate) noexcept;
 

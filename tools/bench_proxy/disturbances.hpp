@@ -18,7 +18,7 @@ namespace reprise::bench {
 
 inline constexpr std::size_t hot_objects = 100;  ///< that the hits are of
 
-/// Of /stats, at a JSON pointer.
+/// The figure of /stats at a JSON pointer.
 [[nodiscard]] double figure(const nlohmann::json& stats, const char* at);
 
 /// What a disturbance may use: the server under measurement, and when to end.

@@ -18,7 +18,8 @@ namespace {
 
 constexpr double a_mib = 1048576;
 constexpr std::size_t large_object = 16 << 20;
-/// Of a slow reader's socket: what the kernel holds for it is nobody's memory, but its answer.
+/// The room of a slow reader's socket: what the kernel holds for it is nobody's memory, but its
+/// answer.
 constexpr int little_room = 64 << 10;
 
 /// After its 200.

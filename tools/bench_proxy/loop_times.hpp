@@ -40,7 +40,7 @@ struct loop_times {
         std::atomic<std::uint32_t> turn{0};  ///< that all below belongs to
         std::atomic<pid_t> thread{0};
         std::atomic<std::uint64_t> name[2];  ///< the thread's, as the kernel knows it: 15 letters
-        /// Of the thread's own processor time, from one look at its events to the next; and by the
+        /// The thread's own processor time, from one look at its events to the next; and by the
         /// clock on the wall, which counts blocking and what the system took for others.
         span_histogram held, passed;
         span_histogram held_by_few;  ///< held, after looks that brought at most `few` events

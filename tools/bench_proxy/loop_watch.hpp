@@ -46,7 +46,7 @@ public:
     [[nodiscard]] const std::string& file() const noexcept { return file_; }
     /// From now on spans are noted; what was noted before is forgotten.
     void begin_turn() noexcept;
-    /// Of the threads with that name; "" is all of them.
+    /// The figures of the threads with that name; "" is all of them.
     [[nodiscard]] std::unique_ptr<loop_figures> figures(const std::string& thread_name) const;
 
 private:

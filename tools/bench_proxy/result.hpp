@@ -22,7 +22,7 @@ struct row {
     std::string commit{}, date{};
 };
 
-/// Of an even number the mean of the middle two; 0 of none.
+/// The median; for an even number of values the mean of the middle two, for none 0.
 [[nodiscard]] double median_of(std::vector<double> values);
 
 struct result {

@@ -105,7 +105,7 @@ public:
 private:
     static std::string prefix(const std::string& name) { return "tail " + name; }
 
-    /// Of what is stored, at `rate`, or without one each twice.
+    /// Asks for what is stored, at `rate`, or without one for each twice.
     [[nodiscard]] load_plan hits(const server& at,
                                  double rate,
                                  const std::string& fields = {}) const {

@@ -44,8 +44,8 @@ struct judgement {
 [[nodiscard]] bool same_fleet(const fleet_run& a, const fleet_run& b) noexcept;
 
 void print_table(std::ostream& out, const std::vector<run_result>& results);
-/// Of those who exchange digests: what crosses between sites, and beside a fleet in which each node is
-/// followed by each, if there is that row.
+/// For the nodes that exchange digests: what crosses between sites, and beside a fleet in which
+/// each node is followed by each, if there is that row.
 void print_sites(std::ostream& out, const std::vector<run_result>& results);
 void print_csv(std::ostream& out, const std::string& trace, const std::vector<run_result>& results);
 void print_table(std::ostream& out, const std::vector<second_request_row>& rows);

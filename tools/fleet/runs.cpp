@@ -15,7 +15,7 @@ namespace {
 
 using tools::mix;
 
-// Of each request, how many others of its second come before it, and in all.
+// How many others of its second come before a request, and how many there are in all.
 class places_in_seconds {
 public:
     explicit places_in_seconds(const replay::recorded_trace& requests) {

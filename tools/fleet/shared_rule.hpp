@@ -24,7 +24,7 @@ public:
     /// Follows the store's age of eviction, within what a memory tier of so many bytes allows.
     /// @pre `secret` outlives it
     shared_rule(const proxy::peer::fleet_secret& secret, std::uint64_t memory_bytes);
-    /// Of these settings, and stays so. @pre `secret` outlives it
+    /// A filter of these settings, which stays so. @pre `secret` outlives it
     shared_rule(const proxy::peer::fleet_secret& secret, const filter::admission_settings& fixed);
 
     [[nodiscard]] bool admits(const replay::request& wanted) override { return note(wanted) >= 1; }

@@ -4,8 +4,8 @@
 
 namespace reprise::fleet {
 
-// Of the node that tells the digest which names it; of a gateway's members' digest, the gateway asks
-// them what it has not got.
+// The node that tells the digest which names it is asked; where that is a gateway's digest of its
+// members, the gateway asks them for what it has not got.
 bool fleet::other_site_has(const request& wanted, digest_number named) {
     const auto& where = exchange_->where();
     const auto asked = where.teller_of(named);

@@ -58,7 +58,7 @@ public:
         double probation = 0;
         double exponent = 1;  ///< of size
     };
-    /// After asked(): something when it has just changed. Of "auto" alone.
+    /// After asked(): something when it has just changed, with "auto" alone.
     [[nodiscard]] virtual std::optional<tuning> tune(const request& wanted) {
         (void)wanted;
         return std::nullopt;

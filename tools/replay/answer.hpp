@@ -71,7 +71,7 @@ struct answer {
                                  unsigned threads,
                                  const std::function<void(double)>& progress = {});
 
-/// Of a month, as the trace's days go: room, traffic and waiting.
+/// What a month costs, as the trace's days go: room, traffic and waiting.
 [[nodiscard]] double monthly_cost(const prices& costs,
                                   std::uint64_t memory,
                                   std::uint64_t disk,

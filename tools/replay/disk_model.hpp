@@ -61,7 +61,7 @@ public:
     /// Written once more, to be kept.
     [[nodiscard]] virtual std::uint64_t carried_bytes() const noexcept = 0;
 
-    /// Of size, in what a byte is worth from now on.
+    /// How size counts in what a byte is worth from now on.
     virtual void set_exponent(double exponent) noexcept = 0;
 
 protected:

@@ -3,15 +3,15 @@
 // will take it (Beckmann, Chen, Cidon, "LHD: Improving Cache Hit Rate by Maximizing Hit Density", NSDI
 // 2018). Rebuilt from the paper.
 //
-// An object's age is the number of requests since it came in or was last asked for, made coarse. Of each
-// age it is counted how many objects were hit at it and how many left at it, by classes of objects; the
-// hit density of an age is the hits expected from there on, over the room-time expected from there on
-// (section 3), divided by the object's size. The paper's estimates are renewed now and then, and what was
-// counted fades. Among 64 objects drawn at random the least dense leaves (section 5). Classes are the sum
-// of an object's last two ages at a hit, by powers of two (section 4.4); one object in 32, new or hit, within a
-// hundredth of the room, is kept until its age is the last, so that ages are learnt of that nothing comes
-// to. What is as old as the last age leaves first: it was not asked for in a hundred times as many requests
-// as there are objects.
+// An object's age is the number of requests since it came in or was last asked for, made coarse.
+// For each age it is counted how many objects were hit at it and how many left at it, by classes of
+// objects; the hit density of an age is the hits expected from there on, over the room-time
+// expected from there on (section 3), divided by the object's size. The paper's estimates are
+// renewed now and then, and what was counted fades. Among 64 objects drawn at random the least
+// dense leaves (section 5). Classes are the sum of an object's last two ages at a hit, by powers of
+// two (section 4.4); one object in 32, new or hit, within a hundredth of the room, is kept until
+// its age is the last, so that ages are learnt of that nothing comes to. What is as old as the last
+// age leaves first: it was not asked for in a hundred times as many requests as there are objects.
 //
 // Estimates are renewed every as many requests as objects are held, at least 1,024, for caches here are
 // small; the paper's large ones wait for a million.

@@ -23,7 +23,7 @@ public:
     /// @throws std::runtime_error when it can't be read, or is packed and damaged or cut off
     [[nodiscard]] bool next(std::string_view& line);
 
-    /// Of the file, as it lies on disk: how far it is read, and how long it is (0: unknown).
+    /// How far the file is read, as it lies on disk, and how long it is (0: unknown).
     [[nodiscard]] std::uint64_t bytes_read() const noexcept;
     [[nodiscard]] std::uint64_t bytes_in_all() const noexcept;
 

@@ -126,7 +126,7 @@ json admission_settings(std::string_view name) {
     return out;
 }
 
-// Of those that are nearly the best, the one that writes least; null where there is none.
+// The one that writes least among those that are nearly the best; null where there is none.
 const live_row* best_of_kind(const live_report& of, live_row::kind kind, objective wanted) {
     constexpr double nearly = 0.002;
     double most = 0;

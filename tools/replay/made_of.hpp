@@ -41,7 +41,7 @@ struct parts {
     bool counts_overhead = false;  ///< sketch and filter take room from memory
 };
 
-/// Of a sample of the keys, all but an object's size is smaller by as much.
+/// Where the trace is a sample of the keys, all but an object's size is smaller by as much.
 /// @throws std::bad_alloc
 [[nodiscard]] parts parts_of(const setup& wanted, const trace_scale& scale);
 

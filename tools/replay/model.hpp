@@ -45,7 +45,7 @@ struct tally {
     [[nodiscard]] double hit_ratio() const noexcept { return ratio(hits, requests); }
     [[nodiscard]] double byte_hit_ratio() const noexcept { return ratio(hit_bytes, bytes); }
 
-    /// Of the seconds that the trace tells of, the share that nobody waited.
+    /// The share of the seconds that the trace tells of which nobody waited.
     [[nodiscard]] double spared_ratio() const noexcept {
         return waiting > 0 ? (waiting - waited) / waiting : 0;
     }

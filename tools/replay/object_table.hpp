@@ -47,7 +47,7 @@ public:
         std::uint64_t asked_once = 0;  ///< objects
         std::uint64_t asked_once_bytes = 0;
     };
-    /// Of the objects numbered from `first` on.
+    /// The totals of the objects numbered from `first` on.
     [[nodiscard]] totals sum(std::size_t first = 0) const noexcept;
 
 private:

@@ -34,7 +34,7 @@ struct reference_check {
 
     /// To the request and the byte.
     [[nodiscard]] bool is_exact() const noexcept;
-    /// Of the filter's run: in points of the miss ratio, and in percent of the bytes.
+    /// How far the filter's run is off: in points of the miss ratio, and in percent of the bytes.
     [[nodiscard]] double filter_miss_points() const noexcept;
     [[nodiscard]] double filter_bytes_percent() const noexcept;
     /// Within 0.2 points and 2 %; true of rows that have no such run.

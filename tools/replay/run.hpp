@@ -21,9 +21,10 @@ class recorded_trace {
 public:
     /// Reads all of `from`. `progress`, if any, is told now and then how far it is, 0 to 1.
     ///
-    /// Of more than `most` requests a sample is kept: the requests for some of the keys, chosen by
-    /// their hash, so that a cache of the same share of the size has about the hits of the whole one
-    /// (SHARDS: Waldspurger, Park, Garthwaite, Ahmad, FAST 2015). Its objects are numbered anew.
+    /// Where there are more than `most` requests a sample is kept: the requests for some of the
+    /// keys, chosen by their hash, so that a cache of the same share of the size has about the hits
+    /// of the whole one (SHARDS: Waldspurger, Park, Garthwaite, Ahmad, FAST 2015). Its objects are
+    /// numbered anew.
     explicit recorded_trace(trace& from,
                             const std::function<void(double)>& progress = {},
                             std::uint64_t most = ~std::uint64_t{0});

@@ -21,7 +21,7 @@ struct policy_choice {
     std::optional<proxy::cache::eviction_kind> kind =
         proxy::cache::eviction_kind::lru;  ///< none: `beside`
     yardstick beside = yardstick::arc;
-    /// Of size, for gdsf. Without one it is the objective's, as in the proxy.
+    /// The exponent of size, for gdsf. Without one it is the objective's, as in the proxy.
     std::optional<double> exponent{};
     bool operator==(const policy_choice&) const = default;
 };
@@ -62,7 +62,7 @@ struct disk_choice {
     /// lose more at the ends of its segments than that one.
     std::uint32_t extents = 0;
     double carry = 0.6;  ///< of a reclaimed segment's bytes
-    /// Of size, in the worth of a byte on disk; without one the objective's.
+    /// The exponent of size in the worth of a byte on disk; without one the objective's.
     std::optional<double> exponent{};
     write_when write = write_when::eviction;
     bool selective = true;  ///< what is worth less than what it pushes out is not written
@@ -81,8 +81,8 @@ struct setup {
     cache_size size;
     policy_choice policy;
     admission_choice admission;
-    /// Of memory, for what admission refused (residents.hpp). 1: that comes in like all else, and
-    /// only the disk is strict.
+    /// The share of memory for what admission refused (residents.hpp). 1: that comes in like all
+    /// else, and only the disk is strict.
     double probation = 0;
     std::optional<disk_choice> disk;
     objective wanted = objective::requests;

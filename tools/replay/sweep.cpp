@@ -24,7 +24,7 @@ disk_choice disk_of(const sweep_words& asked) {
     return out;
 }
 
-// Of each memory beside each disk.
+// A room for each memory beside each disk.
 std::vector<room> divided_rooms(const sweep_words& asked) {
     auto memories = asked.memory;
     if (memories.empty()) {

@@ -14,9 +14,9 @@
 namespace reprise::replay {
 
 struct sweep_words {
-    /// Of all tiers together; with them `memory` is a share.
+    /// The sizes of all tiers together; with them `memory` is a share.
     std::vector<std::string> sizes;
-    /// Of each tier, in bytes: every memory with every disk.
+    /// The sizes of each tier, in bytes: every memory with every disk.
     std::vector<std::string> memory, disks;
     std::vector<std::string> policies{"lru", "sieve", "s3-fifo", "w-tinylfu", "gdsf"};
     std::vector<std::string> admissions{"always", "second-hit"};

@@ -63,12 +63,13 @@ public:
     [[nodiscard]] const trace_figures& figures() const noexcept { return figures_; }
     [[nodiscard]] const object_table& objects() const noexcept { return objects_; }
     [[nodiscard]] std::optional<log_format> format() const noexcept { return format_; }
-    /// Of every file that was opened, in their order, asked for or found; none of an empty one.
+    /// The formats of all files that were opened, in their order, asked for or found; none of an
+    /// empty one.
     [[nodiscard]] const std::vector<std::optional<log_format>>& formats() const noexcept {
         return formats_;
     }
 
-    /// Of the files as they lie on disk; 0 of 0 when that is unknown.
+    /// The share of the files that is read, as they lie on disk; 0 for one of unknown length.
     [[nodiscard]] double share_read() const noexcept;
 
 private:

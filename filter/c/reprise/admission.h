@@ -147,7 +147,7 @@ int reprise_admission_read(const reprise_admission *gate, int64_t now, reprise_a
  * stays. REPRISE_FILE, _NO_MEMORY, or _BAD_ARGUMENT where there is no path at all. */
 int reprise_admission_save(const reprise_admission *gate, const char *path, reprise_error *error);
 
-/* The state, in pieces of at most 64 KiB, for who keeps it elsewhere (filter/ADMISSION_FORMAT.md). It holds the seed. */
+/* The state, in pieces of at most 64 KiB, for whoever keeps it elsewhere (filter/ADMISSION_FORMAT.md). It holds the seed. */
 int reprise_admission_write(const reprise_admission *gate, reprise_sink sink, void *context, reprise_error *error);
 
 /* "0.1.0": of the library that is loaded. */

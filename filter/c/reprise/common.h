@@ -28,7 +28,7 @@ enum reprise_code {
     REPRISE_STOPPED = 7,   /* the caller's function returned something else than 0 */
     REPRISE_INTERNAL = 8,  /* none of these: a defect of this library */
     REPRISE_ASK_WHOLE = 9, /* a delta to another digest than the one held: ask for the whole one */
-    REPRISE_UNCHANGED = 10 /* who asked has the newest digest already */
+    REPRISE_UNCHANGED = 10 /* the asker has the newest digest already */
 };
 
 /* What went wrong, in a sentence: what, where, and what would be right. Functions that take one take a null pointer

@@ -60,7 +60,7 @@ typedef struct reprise_source_options {
     uint64_t room;        /* of a stamped source: bytes that the store keeps; must be set */
     uint32_t history;     /* published digests to make deltas from, 0 to 16, each a bit a place: 3 */
     uint32_t reserved;    /* 0 */
-    /* 32 random bytes that keys are hashed under, the same in the whole fleet, which is who can read its digests. Must
+    /* 32 random bytes that keys are hashed under, the same in the whole fleet, which alone can read its digests. Must
      * be set. */
     const unsigned char *seed;
     /* Of a stamped source: a file that open reads, and save writes; mode 0600. Nothing else remembers what a ring holds. A
@@ -201,7 +201,7 @@ reprise_key reprise_siblings_key(const reprise_siblings *siblings, const void *t
  * ask it with epoch 0, counter 0. REPRISE_BAD_ARGUMENT, _NO_MEMORY.
  * A blocked digest is refused as such: Reprise makes those of what was seen (/seen), not of what is held, and has a key's eight places in
  * one line of its own, so that one look-up can't ask it along with 64 others. Nor do sources make any.
- * News are what Reprise's own caches send, some 0.2 seconds after something changed, to who asks with ?since=EPOCH-COUNTER&wait=SECONDS
+ * News are what Reprise's own caches send, some 0.2 seconds after something changed, to whoever asks with ?since=EPOCH-COUNTER&wait=SECONDS
  * (proxy/peer/README.md), and what reprise_source_news makes. They cost what they say and not all bits, for which a bit a place is kept beside
  * the digest from its first news on, until the next whole or delta, within most_bytes: refused where that leaves no room. */
 int reprise_siblings_take(reprise_siblings *siblings,
@@ -260,7 +260,7 @@ typedef struct reprise_request {
 #define REPRISE_REQUEST_INIT { sizeof(reprise_request), NULL, NULL, NULL, NULL, 0 }
 
 /* The field lines that sign a request (RFC 9421, hmac-sha256), each ended by CRLF, in one piece: Reprise-Node, Reprise-To, Signature-Input
- * and Signature. `from` is the name of who asks, `to` the far end of its connection, "192.0.2.7:8080", or "[2001:db8::7]:8080".
+ * and Signature. `from` is the asker's name, `to` the far end of its connection, "192.0.2.7:8080", or "[2001:db8::7]:8080".
  * REPRISE_BAD_ARGUMENT, also where there is no secret; REPRISE_STOPPED, _FILE (no random bytes), _NO_MEMORY. */
 int reprise_fleet_sign(const reprise_fleet *fleet,
                        const reprise_request *request,
@@ -271,7 +271,7 @@ int reprise_fleet_sign(const reprise_fleet *fleet,
                        void *context,
                        reprise_error *error);
 
-/* Whether a request was signed by who has the secret, for this receiver, in the last minute, and not seen before. `here` is this end of the
+/* Whether a request was signed by whoever has the secret, for this receiver, in the last minute, and not seen before. `here` is this end of the
  * connection, as `to` above; `name` what this node goes by in Host where addresses are translated, or null. Well signed, its nonce is
  * remembered. REPRISE_REFUSED, and `error` says "the signature is missing", or malformed, other_secret, wrong,
  * elsewhere, out_of_time, replayed, too_many. REPRISE_BAD_ARGUMENT, _BAD_SIZE, _NO_MEMORY. */

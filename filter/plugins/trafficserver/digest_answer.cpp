@@ -9,6 +9,10 @@
 #include <utility>
 #include <vector>
 
+// The question is read on the transaction's thread, the answer made on one that may wait, and
+// handed over on the first again, where an intercept plays the origin. What can't be made for want
+// of memory or threads is a 503.
+
 namespace reprise::trafficserver {
 
 namespace {

@@ -10,6 +10,10 @@
 #include <stdexcept>
 #include <unistd.h>
 
+// Each word is judged by itself, and the first that is wrong is thrown as a sentence (refuse_word).
+// The endpoints of siblings and clients are here as well: an IPv4 address in IPv6's clothes is
+// taken for the IPv4 address, so that one host has one form.
+
 namespace reprise::trafficserver {
 
 namespace {

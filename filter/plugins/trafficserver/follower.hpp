@@ -1,7 +1,8 @@
 #pragma once
-// Keeping up with one sibling's digest: what changed since the one that is held, as news from who tells them, else asked for once
-// a second. On a thread of its own, with plain sockets: the server's own way to fetch adds a Via, which says of a question that
-// it was passed on for somebody.
+// Keeping up with one sibling's digest: what changed since the one that is held, as news from a
+// sibling that tells it, else asked for once a second. On a thread of its own, with plain sockets:
+// the server's own way to fetch adds a Via, which says of a question that it was passed on for
+// somebody.
 
 #include "filter/plugins/trafficserver/neighbours.hpp"
 

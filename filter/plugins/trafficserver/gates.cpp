@@ -7,6 +7,10 @@
 #include <ctime>
 #include <stdexcept>
 
+// While a configuration is read, the gates that it names are opened beside those in force.
+// after_reload() then lets one side go: the ones it no longer names if it was good, the ones born
+// for it if it was not (pinned ones stay).
+
 namespace reprise::trafficserver {
 
 namespace {

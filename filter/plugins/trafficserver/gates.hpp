@@ -52,8 +52,8 @@ public:
 
     [[nodiscard]] reprise_admission* filter() const noexcept { return filter_; }
     [[nodiscard]] const rule_options& options() const noexcept { return options_; }
-    /// Whether the filter has to be told of a hit: not where this mark, a URL's, was here in the present generation already. Of two
-    /// URLs that share a place each is told anew.
+    /// Whether the filter has to be told of a hit: not where this mark, a URL's, was here in the
+    /// present generation already. Where two URLs share a place each is told anew.
     [[nodiscard]] bool is_to_be_told(std::uint64_t mark) noexcept {
         constexpr std::uint64_t generation_bits = 0xffff;
         const auto now = (mark & ~generation_bits) |

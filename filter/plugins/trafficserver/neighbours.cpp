@@ -140,7 +140,7 @@ neighbour* neighbours::likely_holder(reprise_key key) noexcept {
     if (named == 0 || was_asked_in_vain(key)) {
         return nullptr;
     }
-    // Of several always the same for one key: what two hold is in the memory of one.
+    // One key is always asked of the same one of several: so what two hold is in the memory of one.
     for (auto skip = key.high % static_cast<unsigned>(std::popcount(named)); skip > 0; --skip) {
         named &= named - 1;
     }

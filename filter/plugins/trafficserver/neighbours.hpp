@@ -77,7 +77,8 @@ public:
 private:
     [[nodiscard]] bool was_asked_in_vain(reprise_key key) const noexcept;
 
-    /// Of the last keys 48 bits and, below them, the minute; a place for each by its other bits. 128 KiB.
+    /// The last keys' upper 48 bits and, below them, the minute; a key's other bits are its place.
+    /// 128 KiB.
     static constexpr std::size_t vain_places = 1 << 14;
     std::array<std::atomic<std::uint64_t>, vain_places> in_vain_{};
     std::vector<std::unique_ptr<neighbour>> all_;

@@ -10,6 +10,10 @@
 #include <ctime>
 #include <ts/ts.h>
 
+// tick() does all that takes time: it opens the source once the cache is there, learns the room,
+// publishes and saves. came() only adds to what the source has, on whatever thread the server
+// stores.
+
 namespace reprise::trafficserver {
 
 namespace {

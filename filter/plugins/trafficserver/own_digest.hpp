@@ -51,7 +51,7 @@ private:
     std::atomic<std::uint64_t> answers_{0}, refusals_{0}, saves_{0}, failed_saves_{0};
     std::mutex saving_;
     bool save_failed_ = false;  // said once; under saving_
-    // Of tick's thread.
+    // Only tick's thread touches these.
     std::int64_t next_save_ = 0;
     bool open_failed_ = false;
     std::int64_t total_ = 0;

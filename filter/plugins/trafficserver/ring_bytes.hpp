@@ -9,7 +9,8 @@ namespace reprise::trafficserver {
 /// The least that a stripe writes at once.
 inline constexpr std::uint64_t least_sector = 512;
 
-/// Of head and body, where writes are of whole sectors: proxy.config.cache.target_fragment_size being what it is unless said.
+/// What head and body take where writes are of whole sectors:
+/// proxy.config.cache.target_fragment_size being what it is unless said.
 [[nodiscard]] std::uint64_t ring_bytes(std::uint64_t object, std::uint64_t sector) noexcept;
 
 /// The sector of the cache that storage.config describes, the smallest where there are several; least_sector where that is not to

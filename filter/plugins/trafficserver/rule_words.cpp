@@ -4,6 +4,9 @@
 
 #include <stdexcept>
 
+// Words may come in any order: what depends on several (policy and hits) is gathered and judged at
+// the end. Those of the filter itself are read by the C library.
+
 namespace reprise::trafficserver {
 
 namespace {
@@ -98,7 +101,7 @@ rule_options parse_rule(std::span<const char* const> words, std::string_view run
         if (equals == std::string_view::npos) {
             refuse_word(word, "must be option=value, as in objects=10M");
         }
-        // Of the rule alone.
+        // These are the rule's alone.
         if (key == "match") {
             if (value.empty() || value == "!") {
                 refuse_word(
@@ -134,7 +137,7 @@ rule_options parse_rule(std::span<const char* const> words, std::string_view run
             rule.name = value;
             continue;
         }
-        // Of what rules of one name share.
+        // What follows is shared by rules of one name.
         rule.says_more_than_a_name = true;
         if (key == "state") {
             if (value.empty()) {

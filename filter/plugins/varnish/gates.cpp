@@ -205,7 +205,7 @@ void gate::serve_again() {
     save();
 }
 
-/// The thread: nothing that it does is awaited by anybody but who ends it.
+/// The thread: nobody but whoever ends it waits for anything that it does.
 void gate::keep() {
     using clock = std::chrono::steady_clock;
     auto saved = clock::now();

@@ -4,7 +4,7 @@
 //
 // The answer is yes where Varnish's own arithmetic (cache_rfc2616.c) gives a lifetime, its built-in vcl_backend_response
 // would store, and RFC 9111 has nothing against it: an Expires that can't be read is in the past (5.3), "*" anywhere in
-// Vary (4.1), Authorization (3.5). Of errors only those that say how long they are good for are a sight at all.
+// Vary (4.1), Authorization (3.5). An error is a sight only where it says how long it is good for.
 
 #include <string_view>
 

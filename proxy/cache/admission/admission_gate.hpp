@@ -133,7 +133,7 @@ public:
     /// While the filter changes its size, what only the former one remembers is not in it.
     [[nodiscard]] boost::system::error_code save(const std::string& path) const;
 
-    /// What save() writes. Some bytes a key that is remembered.
+    /// What save() writes: some bytes per key that is remembered.
     [[nodiscard]] std::vector<std::byte> encoded() const;
 
     /// As resizable_admission has them, of both filters during a change of size; `swaps` never falls,

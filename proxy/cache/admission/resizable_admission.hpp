@@ -63,9 +63,10 @@ public:
     void tidy() noexcept;
 
     [[nodiscard]] std::shared_ptr<const filter::admission_filter> current() const;
-    /// Of what is asked: the current filter's, and while the former counts, its generations in the
-    /// place of the current one's old generation, which has nothing yet. A key that two know counts
-    /// twice. Notes, refreshes, swaps, remembers_for and memory are the current one's alone.
+    /// The figures of what is asked: the current filter's, and while the former counts, its
+    /// generations in the place of the current one's old generation, which has nothing yet. A key
+    /// that two know counts twice. Notes, refreshes, swaps, remembers_for and memory are the
+    /// current one's alone.
     [[nodiscard]] filter::admission_figures figures(std::chrono::sys_seconds now) const;
     /// As admission_filter's, with what the former saw lately while it counts and has as many blocks:
     /// siblings do not forget what was seen for a change of age. A filter of another size makes a

@@ -10,6 +10,10 @@
 #include <utility>
 #include <vector>
 
+// How often something was done to a key is taken before its record is read (core::steps) and
+// compared when it is told: where it has gone on meanwhile nothing is told, and the record is read
+// again. tell_variants() does the same for one directory.
+
 namespace reprise::proxy::cache::disk {
 
 namespace {

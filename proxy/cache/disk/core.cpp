@@ -7,6 +7,10 @@
 #include <cassert>
 #include <random>
 
+// Records enter, move in and leave the index by functions of `core` alone, which keep the counts
+// and note the death of what goes. Those that tell the listener take the key's turn first
+// (in_order), so that it hears of a key in the order in which things happened.
+
 namespace reprise::proxy::cache::disk {
 
 namespace {

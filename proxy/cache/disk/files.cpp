@@ -11,6 +11,10 @@
 #include <unistd.h>
 #include <utility>
 
+// These are the system's files. A call is repeated only where a signal interrupted it; what was
+// done in part is the caller's to go on with. Opening follows no link, and neither waits for nor
+// takes what is no regular file.
+
 namespace reprise::proxy::cache::disk {
 
 namespace {

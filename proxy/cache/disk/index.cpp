@@ -8,6 +8,10 @@
 #include <new>
 #include <utility>
 
+// A record's home grows with its tag, and a cluster is in the order of homes. So look() ends at the
+// first record that is nearer to its home than the one looked for would be, remove() moves back
+// what follows and leaves no gap, and resize() needs the tags alone.
+
 namespace reprise::proxy::cache::disk {
 
 namespace {

@@ -4,6 +4,10 @@
 #include <string>
 #include <type_traits>
 
+// The number of a kind of entry on disk is its place in journal_fact, so that variant's order is
+// part of the format. replace() writes another file, syncs it and renames it: a crash leaves the
+// old journal or the new one.
+
 namespace reprise::proxy::cache::disk {
 
 namespace {

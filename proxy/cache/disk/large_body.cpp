@@ -6,6 +6,10 @@
 #include <utility>
 #include <vector>
 
+// A reader holds two pieces at most: the one that is being given out (have_) and the one that is
+// being read (coming_). When that has come the segment's sequence is asked for again (core.hpp):
+// what was reclaimed meanwhile is looked up and read anew, a few times.
+
 namespace reprise::proxy::cache::disk {
 
 namespace {

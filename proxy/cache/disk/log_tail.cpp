@@ -4,6 +4,10 @@
 
 #include <algorithm>
 
+// The buffer begins at the file's offset start_; its first kept_ bytes are written already, the
+// front of a page that is not full. flush() pads to a page, writes, lets what waited into the
+// index, and keeps the last page's front again. An error gives the segment up.
+
 namespace reprise::proxy::cache::disk {
 
 namespace {

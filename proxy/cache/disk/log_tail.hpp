@@ -40,7 +40,7 @@ struct publication {
     std::optional<std::uint64_t> asked;
     /// It is carried: enters only where this still is the place.
     std::optional<record_place> moved_from;
-    /// Of the variant whose older record is not to be found without this; none: it may be.
+    /// The variant whose older record is not to be found without this; none: it may be.
     std::optional<std::uint64_t> discriminator{};
     /// Set for a response without Vary, where tier_settings::told hears of it.
     std::string url{};

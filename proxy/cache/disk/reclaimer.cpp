@@ -10,6 +10,10 @@
 #include <unordered_map>
 #include <utility>
 
+// begin() lists a segment's records and chooses among them, carry_one() carries one as far as it is
+// due, finish() lets go of the others. Between these anything may happen to a record, so each asks
+// the index first whether it still lies here (live).
+
 namespace reprise::proxy::cache::disk {
 
 namespace {

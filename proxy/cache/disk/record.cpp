@@ -5,6 +5,10 @@
 #include <algorithm>
 #include <array>
 
+// Here is what all kinds of record share, and the extent; object_record.cpp has the sections of the
+// others that hold a response. seal() alone writes a header and its checksum, and read_header()
+// mirrors it, field by field.
+
 namespace reprise::proxy::cache::disk {
 
 namespace {

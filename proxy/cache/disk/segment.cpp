@@ -4,6 +4,10 @@
 #include <chrono>
 #include <utility>
 
+// Writer and reader take a structure's places from one list of constants (header_at, entry_at,
+// trailer_at). A footer is believed as a whole or not at all: its round, its checksum, and entries
+// that follow each other without overlap.
+
 namespace reprise::proxy::cache::disk {
 
 namespace {

@@ -192,7 +192,7 @@ public:
     [[nodiscard]] double worth_of(const filter::key_hash& key,
                                   std::uint64_t bytes,
                                   packed_wait wait) const noexcept;
-    /// Of length in what a byte is worth, from now on (space::set_exponent). One at a time.
+    /// How length counts in what a byte is worth, from now on (space::set_exponent). One at a time.
     void set_exponent(double exponent) noexcept;
     /// It is open, and writes. Something is put in vain otherwise.
     [[nodiscard]] bool takes_puts() const noexcept;
@@ -249,10 +249,11 @@ public:
     /// done: the whole URL is to be invalidated.
     /// From this call on no look-up finds it.
     [[nodiscard]] bool drop(const filter::key_hash& key, const stored_response& outdated);
-    /// Whether that was said of the record that `one` is or was read from. Of the last thousands.
+    /// Whether that was said of the record that `one` is or was read from; the last thousands are
+    /// known.
     [[nodiscard]] bool was_dropped(const stored_response& one) const;
     /// Whether another response of the variant waits to be written, or took the place of the record that
-    /// `one` was read from; of the last thousands. May be said without need.
+    /// `one` was read from; the last thousands are known. May be said without need.
     [[nodiscard]] bool is_outrun(const filter::key_hash& key, const stored_response& one) const;
 
     /// A soft purge of a URL: its variants are stale from `now` on, and so it is told.

@@ -29,7 +29,7 @@ public:
     /// `sketch` has counted every request, and outlives this.
     disk_ghost(std::uint64_t bytes, double exponent, const frequency_sketch& sketch, bool by_wait);
 
-    /// Of evict(): more than these bytes are not kept.
+    /// From now on evict() keeps no more than these bytes.
     void set_bytes(std::uint64_t bytes) noexcept { bytes_ = bytes; }
     void set_exponent(double exponent) noexcept;
 

@@ -5,6 +5,10 @@
 #include <bit>
 #include <utility>
 
+// Counters change by compare-and-swap alone: whoever loses a race loses a sight, and never takes
+// back what others have counted. A block is halved by whoever first turns its bit to the phase of
+// now (catch_up).
+
 namespace reprise::proxy::cache {
 
 namespace {
@@ -59,7 +63,7 @@ bool frequency_sketch::is_behind(std::uint64_t block_number) const noexcept {
     return ((phase ^ agings_.load(relaxed)) & 1) != 0;
 }
 
-// Of several threads that find it behind, the one that turns its bit halves it.
+// Several threads may find it behind; the one that turns its bit halves it.
 void frequency_sketch::catch_up(std::uint64_t block_number) noexcept {
     if (!is_behind(block_number)) [[likely]] {
         return;
@@ -91,8 +95,8 @@ void frequency_sketch::note(const filter::key_hash& key) noexcept {
     const auto home = key.low & (blocks_ - 1);
     auto before = sights_.load(relaxed);
     auto sight = before + 1;
-    // Whoever loses a race of these exchanges has lost his sight. A plain store would do more: one that
-    // comes late would take back what others have counted since, an aging too.
+    // A note that loses a race of these exchanges has lost its sight. A plain store would do more:
+    // one that comes late would take back what others have counted since, an aging too.
     if (sight < sights_a_key * keys()) {
         (void)sights_.compare_exchange_strong(before, sight, relaxed);
     } else {

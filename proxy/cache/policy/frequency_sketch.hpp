@@ -10,8 +10,9 @@
 // sights every counter is halved and the doorkeeper emptied: popularity of long ago fades.
 //
 // No single note does that work. Halving begins a new phase, and a block of the phase before is halved when it
-// is next noted in, or when a hand that goes round once in each phase comes by; who asks for an estimate
-// meanwhile halves what he reads. So it is as if all had been halved at once, at one block in 160 notes.
+// is next noted in, or when a hand that goes round once in each phase comes by; an estimate that is
+// asked for meanwhile halves what it reads. So it is as if all had been halved at once, at one
+// block in 160 notes.
 //
 // A sketch that proves too small doubles: the upper half begins as a copy of the lower, so no key's
 // estimate changes. One whose keys have become fewer is folded: each two blocks become one, which has

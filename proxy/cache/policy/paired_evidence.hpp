@@ -11,8 +11,8 @@
 // make one of the next; of each the last `kept` stay. So the low levels say what the traffic is like now,
 // soon after it has become another, and the high ones see what is small and lasts.
 //
-// Of two ways that are as good, one is taken for better in a few looks of a hundred: whoever acts on it
-// and would come to rest has to ask for more each time (gain_of's least and least_requests).
+// One of two ways that are as good is taken for better in a few looks of a hundred: whoever acts on
+// it and would come to rest has to ask for more each time (gain_of's least and least_requests).
 //
 // Threads   none: the owner locks.
 // Memory    fixed: levels * kept batches of `ways` numbers, 48 KB.
@@ -30,7 +30,7 @@ public:
     static constexpr std::size_t ways = 26;
     static constexpr std::uint64_t batch = 128;
     static constexpr std::size_t levels = 13, kept = 16;
-    /// Of a level, to say anything by it.
+    /// So many batches a level must have, or nothing is said by it.
     static constexpr std::size_t fewest = 8;
 
     /// What one way makes better than another.
@@ -51,8 +51,9 @@ public:
         }
     }
 
-    /// What this way does is not what it did from now on. Of its evidence is what batches say that begin
-    /// later: the one under way has requests of before. Not between a request's hits and its end.
+    /// What this way does is not what it did from now on. Only batches that begin later are
+    /// evidence of it: the one under way has requests of before. Not between a request's hits and
+    /// its end.
     void begin_anew(std::size_t way) noexcept {
         since_[way] = requests_ + (now_.requests != 0 ? 1 : 0);
     }

@@ -96,7 +96,7 @@ public:
 
     [[nodiscard]] std::uint64_t admitted_bytes() const noexcept { return admitted_; }
     [[nodiscard]] std::uint64_t probation_bytes() const noexcept { return on_probation_; }
-    /// Of these, what waits in the line: what is held against its share.
+    /// The part of these that waits in the line: what is held against its share.
     [[nodiscard]] std::uint64_t line_bytes() const noexcept { return in_line_; }
     [[nodiscard]] std::uint64_t bytes() const noexcept { return admitted_ + on_probation_; }
     [[nodiscard]] std::size_t count() const noexcept { return count_; }

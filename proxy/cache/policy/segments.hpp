@@ -1,7 +1,8 @@
 #pragma once
-// An array that grows and shrinks at its end, in pieces of 2 KiB (of pointers): who appends never
-// waits until all that is there has been copied, under its stripe's lock as often as not, and what a
-// large store needed is given back when the store has become small. The price is one more look-up.
+// An array that grows and shrinks at its end, in pieces of 2 KiB (of pointers): whoever appends
+// never waits until all that is there has been copied, under its stripe's lock as often as not, and
+// what a large store needed is given back when the store has become small. The price is one more
+// look-up.
 
 #include <algorithm>
 #include <cstddef>
@@ -52,8 +53,8 @@ public:
     /// @pre !empty()
     void pop_back() noexcept {
         --size_;
-        // The last piece goes when half of the one before it is empty too: who appends and takes away
-        // by turns does not allocate each time.
+        // The last piece goes when half of the one before it is empty too: whoever appends and
+        // takes away by turns does not allocate each time.
         if (all_.size() > 1 && size_ + in_one / 2 <= (all_.size() - 1) * in_one) {
             delete[] all_.back();
             all_.pop_back();

@@ -4,7 +4,7 @@ namespace reprise::proxy::cache {
 
 void sieve_policy::set_capacity(std::uint64_t) {}
 
-// Another request: who came last is one of the queue from now on.
+// Another request: what came last is one of the queue from now on.
 void sieve_policy::missed(const filter::key_hash&) noexcept {
     newcomer_ = nullptr;
 }

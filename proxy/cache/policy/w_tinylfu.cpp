@@ -4,6 +4,10 @@
 #include <cmath>
 #include <new>
 
+// An entry knows which of the three queues it is in. fill_main() first moves on what needs no
+// contest; evict() then holds one, and the loser leaves. Every request, hit or miss, counts towards
+// the next step of the window's share (climb).
+
 namespace reprise::proxy::cache {
 
 namespace {

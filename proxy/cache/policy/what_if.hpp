@@ -268,7 +268,8 @@ private:
     slot_table::iterator forget(slot_table::iterator gone) noexcept;
     slot_table slots_;
     bool is_to_halve_ = false;
-    // Of keys that left lately: the next ones are given them, so that most requests allocate nothing.
+    // Nodes of keys that left lately are given to the next ones, so that most requests allocate
+    // nothing.
     std::vector<slot_table::node_type> spare_;
     std::vector<minute> minutes_;            // a ring
     std::atomic<std::uint64_t> dropped_{0};  // and not yet in a minute

@@ -225,8 +225,8 @@ void what_if::forgive() noexcept {
     less(steps_);
 }
 
-// Of a group, what is surely better than the one in force, by most. Where writing is dear (a disk),
-// of those that are about as good the one that writes least.
+// What is surely better than the one in force, and better by most of its group. Where writing is
+// dear (a disk), it is the one that writes least among those that are about as good.
 std::optional<what_if_advice> what_if::best_of(what_if_row::group of,
                                                const what_if_report& told) const {
     const bool admits = of == what_if_row::group::admission;
