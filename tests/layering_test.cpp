@@ -220,6 +220,25 @@ TEST_SUITE("layering") {
         }
     }
 
+    TEST_CASE("a source file of some size says its idea before it opens its namespace") {
+        constexpr std::size_t some_size = 200;  // lines
+        for (const auto& file : sources({"config", "filter", "proxy"})) {
+            if (file.extension() != ".cpp") {
+                continue;
+            }
+            std::ifstream in{file};
+            std::string first;
+            std::size_t lines = 0;
+            for (std::string line; std::getline(in, line); ++lines) {
+                if (first.empty() && !line.empty() && line.front() != '#') {
+                    first = line;
+                }
+            }
+            CAPTURE(file.string());
+            CHECK((lines < some_size || first.starts_with("//")));
+        }
+    }
+
     TEST_CASE("no condition awaits: GCC 12 makes wrong frames of some that do") {
         const std::regex begins{R"(\b(if|while|switch|for) (constexpr )?\()"};
         for (const auto& file : sources({"proxy", "tools", "tests"})) {

@@ -10,6 +10,10 @@
 #include <thread>
 #include <utility>
 
+// The tiers have locks of their own, and no lock is over both. What is put into memory asks the disk
+// afterwards whether it was dropped there; what is dropped is noted by the disk first, and memory is
+// looked into last: so one of the two sees the other, whatever comes between.
+
 namespace reprise::proxy::cache {
 
 namespace {

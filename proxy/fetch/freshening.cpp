@@ -9,6 +9,9 @@
 
 #include <optional>
 
+// A new head is made of the stored one's lines and the newer ones, and put in its place as one whole: no
+// reader sees half of it. The body stays the same object.
+
 namespace reprise::proxy::fetch {
 
 // The field lines that the head at hand may bring to what is stored, as they would be passed on.

@@ -6,6 +6,10 @@
 #include <string>
 #include <utility>
 
+// The client's buffer is lent while its bytes are written: they go out from where they were read. So
+// an exchange that ends meanwhile (abandoned_) takes nothing back, and every await is followed by
+// that question.
+
 namespace reprise::proxy::fetch {
 
 namespace {

@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <numeric>
 
+// Rendezvous hashing is a number for each parent and key; what is down is told by relaxed atomics, since
+// a request that reads them a moment too early only asks once more. Whoever changes them does so by
+// compare-exchange, so that one outage, one recovery and one trial are counted once.
+
 namespace reprise::proxy::peer {
 namespace {
 

@@ -14,6 +14,9 @@
 #include <system_error>
 #include <utility>
 
+// A message is one datagram, with at most one descriptor beside it. Whoever sends puts it into a queue
+// and wakes the thread in next(), which alone writes and reads.
+
 namespace reprise::proxy::server {
 
 namespace {

@@ -37,6 +37,9 @@
 #include <unistd.h>
 #include <utility>
 
+// Each check looks at one kind of thing that settings name, and appends what it finds. All of them are
+// made, whatever those before have found, so that no mistake hides another.
+
 namespace reprise::proxy::server {
 
 namespace {

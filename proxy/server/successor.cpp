@@ -15,6 +15,10 @@
 #include <unistd.h>
 #include <utility>
 
+// One thread leads an upgrade from its beginning to its end, a message at a time, with a time for
+// each. Whatever goes wrong before the next program accepts ends in the same place: that program is
+// killed, and this one takes back what it has lent.
+
 namespace reprise::proxy::server {
 
 namespace {

@@ -6,6 +6,10 @@
 #include <iterator>
 #include <utility>
 
+// A ban is numbered by its epoch, and each response says up to which epoch it was held against them: so
+// one look over the bans behind that tells what has ended it since. The list is bounded; where one
+// falls out, everything that was not held against it by then counts as ended.
+
 namespace reprise::proxy::cache {
 
 std::string_view to_string(purge_mode mode) noexcept {

@@ -7,6 +7,10 @@
 #include <new>
 #include <utility>
 
+// All of it under the stripe's lock. A response that goes is not destroyed under it, but handed out
+// (released), for it may be large. A purge by prefix or tag is met when a resource is looked at next
+// (settled), and not when it is told.
+
 namespace reprise::proxy::cache {
 
 namespace {
