@@ -13,10 +13,13 @@
 
 namespace reprise::proxy::cache {
 
-enum class tier_name : std::uint8_t {
-    memory,
-    disk,
-    under_way,  ///< none yet: a fetch brings it that will be stored, or probably, and that a sibling may join
+/// Who has a key; bits, so that several are one number.
+enum class holder : std::uint8_t {
+    memory = 1,
+    disk = 2,
+    /// No tier yet: a fetch brings it that will be stored, or probably, and that a sibling may join. It has
+    /// no time of its own, and stands until it is taken back.
+    under_way = 4,
 };
 
 /// Threads   called on any thread, under the locks of the tier that speaks: it may push to a queue
@@ -32,13 +35,13 @@ public:
     /// The tier holds copies of `url`; the longest-lived answers without its origin until `until`,
     /// which may be past. Called for the first copy, and whenever one is added, freshened or
     /// removed while others remain.
-    virtual void held(tier_name by,
+    virtual void held(holder by,
                       const filter::key_hash& key,
                       std::string_view url,
                       wall_time until) noexcept = 0;
     /// The last copy has gone. Only the part of `key` that the disk's index keeps
     /// (record_index::partial) need be right; may be called for keys that are not primary.
-    virtual void gone(tier_name by, const filter::key_hash& key) noexcept = 0;
+    virtual void gone(holder by, const filter::key_hash& key) noexcept = 0;
     /// All copies in all tiers are stale from now on.
     virtual void outdated(const filter::key_hash& key) noexcept = 0;
     /// All that was on disk at the start has been said.
@@ -55,7 +58,7 @@ public:
             wall_time until) noexcept
         : told_{&told},
           key_{key} {
-        told.held(tier_name::under_way, key, url, until);
+        told.held(holder::under_way, key, url, until);
     }
     promise(promise&& other) noexcept
         : told_{std::exchange(other.told_, nullptr)},
@@ -66,7 +69,7 @@ public:
     }
     ~promise() {
         if (told_ != nullptr) {
-            told_->gone(tier_name::under_way, key_);
+            told_->gone(holder::under_way, key_);
         }
     }
 

@@ -23,6 +23,7 @@
 #include "filter/key_hash.hpp"
 #include "filter/squid_key.hpp"
 #include "proxy/base/clock.hpp"
+#include "proxy/cache/contents_listener.hpp"
 #include "proxy/peer/secret.hpp"
 
 #include <array>
@@ -32,15 +33,13 @@
 
 namespace reprise::proxy::peer {
 
-/// Which tiers hold a key: bits. `under_way`: none yet, but a fetch under way that brings it to one. That
-/// has no time of its own: it stands until it is taken back.
-enum class holder : std::uint8_t { memory = 1, disk = 2, under_way = 4 };
+using cache::holder;
 
 /// A key's slot, unpacked.
 struct key_facts {
     url_name name = 0;
-    std::uint8_t holders = 0;
-    bool listed = false;  ///< its bits are in the filter
+    std::uint8_t holders = 0;  ///< bits of `holder`
+    bool listed = false;       ///< its bits are in the filter
     /// Until when the copies of memory, and of the disk, are worth listing, in units since the
     /// epoch, modulo; 0: they are not, or there are none.
     std::array<std::uint32_t, 2> until{};

@@ -53,15 +53,6 @@ bool shares_seen(const config::options& options) noexcept {
     return options.admission.share && !options.digest.secret_file.empty();
 }
 
-peer::holder holder_of(cache::tier_name by) noexcept {
-    switch (by) {
-    case cache::tier_name::memory: return peer::holder::memory;
-    case cache::tier_name::disk: return peer::holder::disk;
-    case cache::tier_name::under_way: return peer::holder::under_way;
-    }
-    return peer::holder::memory;
-}
-
 // Siblings are told first sights and nothing more.
 filter::admission_settings one_layer_of(filter::admission_settings settings) noexcept {
     settings.layers = 1;
@@ -135,15 +126,15 @@ peering::~peering() {
     stop();
 }
 
-void peering::held(cache::tier_name by,
+void peering::held(cache::holder by,
                    const filter::key_hash& key,
                    std::string_view url,
                    wall_time until) noexcept {
-    source_.held(holder_of(by), key, url, until, wall_now());
+    source_.held(by, key, url, until, wall_now());
 }
 
-void peering::gone(cache::tier_name by, const filter::key_hash& key) noexcept {
-    source_.gone(holder_of(by), key);
+void peering::gone(cache::holder by, const filter::key_hash& key) noexcept {
+    source_.gone(by, key);
 }
 
 void peering::outdated(const filter::key_hash& key) noexcept {

@@ -66,11 +66,11 @@ public:
     ~peering() override;  ///< @pre stop() was called, or begin() was not
 
     // What the store holds.
-    void held(cache::tier_name by,
+    void held(cache::holder by,
               const filter::key_hash& key,
               std::string_view url,
               wall_time until) noexcept override;
-    void gone(cache::tier_name by, const filter::key_hash& key) noexcept override;
+    void gone(cache::holder by, const filter::key_hash& key) noexcept override;
     void outdated(const filter::key_hash& key) noexcept override;
     void loaded() noexcept override { source_.loaded(); }
 

@@ -117,6 +117,15 @@ void refuse_head(const lent& by, const failure& why, steady_time started) {
     // Nothing of the head can be relied on, so there is no exchange: one page, one count, one line.
     const auto& facts = facts_of(why.code);
     auto& w = by.w;
+    struct closed_at_the_end {
+        ledger book;
+        ~closed_at_the_end() { book.close({}); }
+    } one{ledger{w, by.client, by.sink, started}};
+    auto& book = one.book;
+    book.how = outcome::client_error;
+    book.status = facts.status;
+    book.reason = facts.name;
+    book.error = why.detail;
     note_failure(w.counts, why.code);
     const auto date = http::format_date(wall_now());
     std::string page;
@@ -128,17 +137,11 @@ void refuse_head(const lent& by, const failure& why, steady_time started) {
                              .cache_status = {},
                              .head = asks_head(by.stream.input().data()),
                              .close = true});
-    ledger book{w, by.client, by.sink, started};
-    book.how = outcome::client_error;
-    book.status = facts.status;
-    book.reason = facts.name;
-    book.error = why.detail;
     reply_sink::pieces all{{page.data(), page.size()}};
     by.stream.limit_to(nullptr, w.counts.client_rate_waits);  // it goes at once, or not at all
     if (by.sink.send_now(all)) {
         by.sink.is_whole();
     }
-    book.close({});
 }
 
 }  // namespace reprise::proxy::serve

@@ -24,10 +24,6 @@ constexpr int operations = 10'000;
 constexpr int operations = 100'000;
 #endif
 
-peer::holder holder_of(tier_name by) {
-    return by == tier_name::memory ? peer::holder::memory : peer::holder::disk;
-}
-
 /// A digest that listens to a store.
 class told final : public contents_listener {
 public:
@@ -37,15 +33,13 @@ public:
                       return ++n;
                   }} {}
 
-    void held(tier_name by,
+    void held(holder by,
               const filter::key_hash& key,
               std::string_view url,
               wall_time until) noexcept override {
-        source_.held(holder_of(by), key, url, until, wall_now());
+        source_.held(by, key, url, until, wall_now());
     }
-    void gone(tier_name by, const filter::key_hash& key) noexcept override {
-        source_.gone(holder_of(by), key);
-    }
+    void gone(holder by, const filter::key_hash& key) noexcept override { source_.gone(by, key); }
     void outdated(const filter::key_hash& key) noexcept override { source_.outdated(key); }
     void loaded() noexcept override {
         source_.loaded();

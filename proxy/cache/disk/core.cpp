@@ -269,14 +269,14 @@ std::uint64_t core::steps(const filter::key_hash& primary) {
 void core::tell_gone(const filter::key_hash& key, const index_entry& entry) noexcept {
     if (settings.told != nullptr && entry.kind != record_kind::extent &&
         entry.kind != record_kind::refresh) {
-        settings.told->gone(tier_name::disk, key);
+        settings.told->gone(holder::disk, key);
     }
 }
 
 void core::tell_held(const filter::key_hash& primary, const saying& said) {
     const auto ordered = in_order(primary);
     if (settings.told != nullptr && index.find(primary)) {
-        settings.told->held(tier_name::disk, primary, said.url, said.until);
+        settings.told->held(holder::disk, primary, said.url, said.until);
     }
 }
 
@@ -292,7 +292,7 @@ core::telling core::tell_found(const filter::key_hash& primary,
     if (order_of(primary).steps != steps + 1) {  // one by this call
         return telling::late;
     }
-    settings.told->held(tier_name::disk, primary, said.url, said.until);
+    settings.told->held(holder::disk, primary, said.url, said.until);
     return telling::told;
 }
 
@@ -311,7 +311,7 @@ std::optional<index_entry> core::put(const filter::key_hash& key,
     const auto ordered = in_order(key);
     const auto before = index.put(key, entry);
     if (settings.told != nullptr && said != nullptr) {
-        settings.told->held(tier_name::disk, key, said->url, said->until);
+        settings.told->held(holder::disk, key, said->url, said->until);
     }
     count(entry, 1);
     if (before) {

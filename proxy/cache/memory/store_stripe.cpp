@@ -111,7 +111,7 @@ void store_stripe::tell(const filter::key_hash& key) const noexcept {
     }
     const auto left = entries.find(key);
     if (left.empty()) {
-        told_->gone(tier_name::memory, key);
+        told_->gone(holder::memory, key);
         return;
     }
     auto until = wall_time::min();
@@ -119,7 +119,7 @@ void store_stripe::tell(const filter::key_hash& key) const noexcept {
         const auto& one = variant.response();
         until = std::max(until, useful_until(one.freshness(), one.directives()));
     }
-    told_->held(tier_name::memory, key, left.front().url(), until);
+    told_->held(holder::memory, key, left.front().url(), until);
 }
 
 store_entry_ptr store_stripe::detach(entry& one) noexcept {

@@ -29,16 +29,16 @@ collapse_table::place ask(collapse_table& table, const std::string& name = url) 
 /// Who is told what is under way.
 class said_of_keys final : public contents_listener {
 public:
-    void held(tier_name by,
+    void held(holder by,
               const key_hash& key,
               std::string_view /*url*/,
               wall_time /*until*/) noexcept override {
-        CHECK(by == tier_name::under_way);
+        CHECK(by == holder::under_way);
         there.push_back(key);
         ++calls;
     }
-    void gone(tier_name by, const key_hash& key) noexcept override {
-        CHECK(by == tier_name::under_way);
+    void gone(holder by, const key_hash& key) noexcept override {
+        CHECK(by == holder::under_way);
         const auto one = std::find(there.begin(), there.end(), key);
         REQUIRE(one != there.end());
         there.erase(one);

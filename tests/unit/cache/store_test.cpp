@@ -75,11 +75,11 @@ TEST_SUITE("cache/store") {
     TEST_CASE("a soft purge is counted before the disk gives it a place in its log") {
         // Else what was asked for before could be written behind that place, and be fresh.
         struct watcher final : contents_listener {
-            void held(tier_name,
+            void held(holder,
                       const filter::key_hash&,
                       std::string_view,
                       wall_time) noexcept override {}
-            void gone(tier_name, const filter::key_hash&) noexcept override {}
+            void gone(holder, const filter::key_hash&) noexcept override {}
             void outdated(const filter::key_hash& key) noexcept override {
                 was_counted = of->memory().invalidated().since(key, begun);
             }

@@ -45,14 +45,14 @@ private:
 };
 
 struct listener final : contents_listener {
-    void held(tier_name /*by*/,
+    void held(holder /*by*/,
               const filter::key_hash& /*key*/,
               std::string_view url,
               wall_time until) noexcept override {
         const std::lock_guard lock{guard};
         urls[std::string{url}] = until;
     }
-    void gone(tier_name /*by*/, const filter::key_hash& key) noexcept override {
+    void gone(holder /*by*/, const filter::key_hash& key) noexcept override {
         const std::lock_guard lock{guard};
         std::erase_if(urls, [&](const auto& one) {
             return record_index::partial(key_of(one.first)) == record_index::partial(key);
