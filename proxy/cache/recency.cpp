@@ -1,6 +1,8 @@
 #include "proxy/cache/recency.hpp"
 
+#include "proxy/cache/partial_response.hpp"
 #include "proxy/http/date.hpp"
+#include "proxy/http/vary.hpp"
 
 #include <atomic>
 #include <optional>
@@ -63,6 +65,15 @@ bool is_dated_before(http::field_list newcomer, wall_time came, const stored_res
     const auto theirs = date_of(kept);
     const auto ours = date_in(newcomer, came);
     return theirs && ours && *ours < *theirs;
+}
+
+bool puts_an_end_to(const newcomer& by, const stored_response& older) {
+    if (by.is_stored && older.vary() == by.response.vary()) {
+        return false;
+    }
+    return http::matches(older.vary(), older.selecting(), by.request) &&
+           !is_outdated_by(by.response, older) &&
+           (by.is_stored || !are_of_one_representation(by.response, older));
 }
 
 }  // namespace reprise::proxy::cache

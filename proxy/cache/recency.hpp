@@ -15,8 +15,13 @@
 //
 // Asked wherever a response takes another's place: memory's stripes, parts that are combined, the
 // writer of the disk, what moves between the two.
+//
+// A response that tells variants apart otherwise than before (another Vary) is beside those that its
+// request would have selected, and hides them: the newest of all that match is found. They are older
+// all the same, and would be found again when it leaves (puts_an_end_to).
 
 #include "proxy/cache/stored_response.hpp"
+#include "proxy/http/fields.hpp"
 
 #include <cstdint>
 
@@ -35,5 +40,18 @@ namespace reprise::proxy::cache {
 [[nodiscard]] bool is_dated_before(http::field_list newcomer,
                                    wall_time came,
                                    const stored_response& kept);
+
+/// A whole response that has come for a request.
+struct newcomer {
+    const stored_response& response;  ///< its head is enough
+    http::field_list request;         ///< as forwarded (vary.hpp)
+    bool is_stored = false;           ///< false: no tier takes it
+};
+
+/// Whether `older`, of the same key, is to go for `by`: the request would have selected it, and it is not
+/// the more recent. False for what has gone already where `by` is stored, its own variant; and where it
+/// is not stored, for the same representation, which another fetch may be writing just now.
+/// No allocation where `by` is stored and both have the same Vary.
+[[nodiscard]] bool puts_an_end_to(const newcomer& by, const stored_response& older);
 
 }  // namespace reprise::proxy::cache

@@ -139,6 +139,34 @@ bool store::finish_on_disk(disk::object_writer& writing,
     return true;
 }
 
+void store::end_older(const filter::key_hash& key,
+                      std::string_view url,
+                      const newcomer& by,
+                      const stored_ptr& found) {
+    while (const auto older = memory_.ended_by(key, url, by)) {
+        drop_alone(key, url, older);
+    }
+    const bool is_on_disk = found && disk_ &&
+                            found->disk_record.load(std::memory_order_relaxed) != 0 &&
+                            !disk_->was_dropped(*found);
+    if (is_on_disk && puts_an_end_to(by, *found)) {
+        drop_alone(key, url, found);
+    }
+}
+
+// Unlike drop(), it takes nothing else of the key from a disk that works: a newer response may be there.
+void store::drop_alone(const filter::key_hash& key,
+                       std::string_view url,
+                       const stored_ptr& outdated) {
+    if (disk_) {
+        note_outdated(key, url);
+        drop_from_disk(key, *outdated);
+    }
+    if (!memory_.drop(key, url, outdated)) {
+        (void)drop_copy(key, url, outdated);
+    }
+}
+
 void store::admitted(const filter::key_hash& key,
                      std::string_view url,
                      const stored_ptr& response,

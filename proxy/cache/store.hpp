@@ -11,7 +11,9 @@
 // - What is kept is the most recent (recency.hpp), in both tiers. Where the disk takes no newer
 //   response (it is to come at its eviction, was not worth writing, or is too large for memory,
 //   which would have given it on), the older one goes all the same: it would answer again when the
-//   newer has left memory. Parts alone leave it: they may be of the very same.
+//   newer has left memory. Parts alone leave it: they may be of the very same. What the newer one's
+//   request had by another Vary goes too, and what it had where neither tier takes the newer one
+//   (end_older).
 // - What the disk serves a second time is taken into memory too (promote): the first may be the
 //   last. Not where a selective disk gets what leaves memory: each tier then has objects of its
 //   own, and a copy would push out what is nowhere else.
@@ -169,6 +171,14 @@ public:
                         std::string_view url,
                         const stored_response& response);
 
+    /// What `by` puts an end to (recency.hpp) goes from both tiers. To be called when it is known whether
+    /// `by` is stored, by put() or finish_on_disk(), which see to its own variant.
+    /// @param found  what the request's look-up had found, which may be on disk alone; or null
+    void end_older(const filter::key_hash& key,
+                   std::string_view url,
+                   const newcomer& by,
+                   const stored_ptr& found);
+
     /// `response` was served from disk, `uses` times before. Nothing where it was dropped since, or the
     /// disk has got a newer one, or is about to.
     void promote(const filter::key_hash& key,
@@ -213,6 +223,7 @@ private:
                          const stored_ptr& newer,
                          const stored_ptr& before);
     bool drop_copy(const filter::key_hash& key, std::string_view url, const stored_ptr& outdated);
+    void drop_alone(const filter::key_hash& key, std::string_view url, const stored_ptr& outdated);
     /// It leaves memory, and the disk is to get it: it is not there, and the disk may want it.
     [[nodiscard]] bool is_for_disk(const evicted_response& gone) const;
     [[nodiscard]] bool fits_memory(const stored_response& whole) const noexcept {

@@ -33,8 +33,8 @@ bool is_server_error(unsigned status) noexcept {
 
 }  // namespace
 
-bool ends_use(unsigned status, bool behind) noexcept {
-    return status == 404 || status == 410 || (behind && status >= 200 && status <= 299);
+bool ends_use(unsigned status, bool by_success) noexcept {
+    return status == 404 || status == 410 || (by_success && status >= 200 && status <= 299);
 }
 
 // ---- sights ----
@@ -266,18 +266,29 @@ void keeping::note_verdict(cache::fetched_head& head, const received& came) {
     } else if (order_.listed && cache::speaks_for_next(head.verdict, status)) {
         w_.common.uncacheable.note(order_.key, head.verdict, steady_now(), uncacheable_for);
     }
-    const auto behind = order_.behind();
-    const auto stored = behind ? behind : order_.validating();
-    const bool never_kept = !storable || (head.length && !fits_stores(status, *head.length));
-    if (stored && never_kept && ends_use(status, bool{behind})) {
-        // What replaces it may not be kept, or nowhere, and it must not go on standing in for that.
-        (void)w_.common.store.drop(order_.key, order_.url, stored);
+    if (!storable || (head.length && !fits_stores(status, *head.length))) {
+        end_what_it_replaces(status);
     }
     if (!storable) {
         head.detail = http::to_string(head.verdict);
         note_not_stored(w_.counts, static_cast<std::size_t>(head.verdict));
     } else if (whom_ == word_of::unkept_sibling) {
         head.detail = "proxy-only";
+    }
+}
+
+// It may not be kept, or nowhere: what is stored must not go on standing in for it. That is what was
+// validated, or sent stale; and whatever it would have taken the place of, were there room, which no part
+// does.
+void keeping::end_what_it_replaces(unsigned status) {
+    const auto behind = order_.behind();
+    const bool takes_place = storable_ && whom_ == word_of::origin && status != 206;
+    auto stored = behind ? behind : order_.validating();
+    if (!stored && takes_place) {
+        stored = order_.found;
+    }
+    if (stored && ends_use(status, behind || takes_place)) {
+        (void)w_.common.store.drop(order_.key, order_.url, stored);
     }
 }
 

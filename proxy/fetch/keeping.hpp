@@ -71,6 +71,7 @@ private:
     void note_sights(std::size_t sights);
     void record_sights();
     void note_verdict(cache::fetched_head& head, const received& came);
+    void end_what_it_replaces(unsigned status);
     [[nodiscard]] bool is_older_elsewhere(const received& came) const;
     [[nodiscard]] bool leaves_stored(const received& came) const;
     [[nodiscard]] bool fits_stores(unsigned status, std::uint64_t length) const;
@@ -95,10 +96,12 @@ private:
     void end_what_was_sent();
     std::string_view begin_on_disk(const cache::fetched_head& head, std::string_view otherwise);
     void feed_disk();
-    void finish_on_disk();
-    void store_body();
-    void store_whole(const cache::response_draft& made);
+    [[nodiscard]] bool finish_on_disk();
+    [[nodiscard]] bool store_body();
+    [[nodiscard]] bool store_whole(const cache::response_draft& made);
     void store_part(cache::response_draft added);
+    void end_unreplaced();
+    void end_older(const cache::stored_response& than, bool is_stored);
     void append_kept_head(std::string& to) const;
     [[nodiscard]] cache::response_draft made_of_head(std::uint64_t bytes) const;
     void describe(cache::response_draft& stored) const;
@@ -133,7 +136,8 @@ private:
 };
 
 /// Whether the answer to a validation, or to a request that replaces what is stored, ends the use
-/// of that: 404 and 410 do, and if no client waits (`behind`) any 2xx does.
-[[nodiscard]] bool ends_use(unsigned status, bool behind) noexcept;
+/// of that: 404 and 410 do, and so does any 2xx (`by_success`) if no client waits, or if it would be
+/// stored instead were there room.
+[[nodiscard]] bool ends_use(unsigned status, bool by_success) noexcept;
 
 }  // namespace reprise::proxy::fetch

@@ -160,10 +160,10 @@ void keeping::finish(bool trusted, cache::packed_wait took) {
         into_.keep_no_more();
     }
     const bool kept_out = waits() || (refused_ && !on_disk_ && !into_.kept_whole());
-    if (on_disk_) {
-        finish_on_disk();
-    } else if (may_be_kept && into_.kept_whole()) {
-        store_body();
+    const bool is_stored = on_disk_ ? finish_on_disk()
+                                    : may_be_kept && into_.kept_whole() && store_body();
+    if (may_be_kept && !is_stored) {
+        end_unreplaced();
     }
     if (kept_out && !too_large_) {
         note_refused_bytes(w_.counts, ruling_.policy, ruling_.rule, into_.received());
@@ -171,6 +171,23 @@ void keeping::finish(bool trusted, cache::packed_wait took) {
     if (ruling_.seen_before > 0 && storable_ && !order_.replaces && !too_large_) {
         w_.counts.admission_hit_bytes_lost.add(into_.received());
     }
+}
+
+// It is whole, and nowhere: what it was to replace would go on answering in its stead. A part says nothing
+// of the rest.
+void keeping::end_unreplaced() {
+    if (!order_.replaces || head_->status == 206) {
+        return;
+    }
+    auto head = made_of_head(into_.received());
+    describe(head);
+    end_older(*cache::stored_response::make(head), false);
+}
+
+// What the same request had before would answer it again when `than` leaves, or if it is not there at all.
+void keeping::end_older(const cache::stored_response& than, bool is_stored) {
+    w_.common.store.end_older(
+        order_.key, order_.url, {than, order_.request->head.fields, is_stored}, order_.found);
 }
 
 void keeping::count_stored(std::uint64_t bytes) {
@@ -224,27 +241,32 @@ void keeping::describe(cache::response_draft& stored) const {
     }
 }
 
-// The body has passed, and is on disk but for its end.
-void keeping::finish_on_disk() {
+// The body has passed, and is on disk but for its end. False: it is not stored.
+bool keeping::finish_on_disk() {
     feed_disk();
     if (!on_disk_) {
-        return;
+        return false;
     }
     const auto bytes = into_.received();
     auto draft = made_of_head(bytes);
     describe(draft);
     const auto stored = cache::stored_response::make(draft);
-    if (w_.common.store.finish_on_disk(*on_disk_, order_.key, order_.url, *stored)) {
-        count_stored(bytes);
-    }
+    const bool is_stored = w_.common.store.finish_on_disk(
+        *on_disk_, order_.key, order_.url, *stored);
     on_disk_.reset();
+    if (is_stored) {
+        count_stored(bytes);
+        end_older(*stored, true);
+    }
+    return is_stored;
 }
 
-void keeping::store_body() {
+// False: a whole response is not stored.
+bool keeping::store_body() {
     // What is small is copied once, into the stored response; a part stays in its blocks.
     auto content = into_.whole_body(head_->status == 206 ? 0 : cache::stored_response::small_body);
     if (!content) {
-        return;
+        return false;
     }
     const auto bytes = content->size;
     if (head_->status != 206) {
@@ -252,11 +274,10 @@ void keeping::store_body() {
         made.content = std::move(content);
         describe(made);
         room_.reset();
-        store_whole(made);
-        return;
+        return store_whole(made);
     }
     if (!place_ || bytes != place_->range.size()) {
-        return;
+        return true;
     }
     std::string head;
     append_kept_head(head);
@@ -268,19 +289,25 @@ void keeping::store_body() {
         made.selecting = joins_->selecting();
     }
     store_part(std::move(made));
+    return true;
 }
 
-void keeping::store_whole(const cache::response_draft& made) {
+bool keeping::store_whole(const cache::response_draft& made) {
     const bool on_probation = waits();
-    if (w_.common.store.put(order_.key,
-                            order_.url,
-                            cache::stored_response::make(made),
-                            begun_at_,
-                            on_probation ? cache::standing::probation : cache::standing::admitted,
-                            on_probation ? probation_ : 1) &&
-        !on_probation) {
+    const auto stored = cache::stored_response::make(made);
+    if (!w_.common.store.put(order_.key,
+                             order_.url,
+                             stored,
+                             begun_at_,
+                             on_probation ? cache::standing::probation : cache::standing::admitted,
+                             on_probation ? probation_ : 1)) {
+        return false;
+    }
+    if (!on_probation) {
         count_stored(made.content->size);
     }
+    end_older(*stored, true);
+    return true;
 }
 
 // Together with what is held of the same representation, in place of every other. Another part may
@@ -317,13 +344,16 @@ void keeping::store_part(cache::response_draft added) {
         if (w_.common.store.put_over(order_.key,
                                      order_.url,
                                      kept,
-                                     std::move(next),
+                                     next,
                                      begun_at_,
                                      on_probation ? cache::standing::probation
                                                   : cache::standing::admitted,
                                      on_probation ? probation_ : 1)) {
             if (!on_probation) {
                 count_stored(bytes);
+            }
+            if (!next->parts()) {
+                end_older(*next, true);
             }
             return;
         }

@@ -119,15 +119,34 @@ bool would_answer(const exchange_state& x, const cache::fetched_head& head, wall
            http::reuse::must_validate;
 }
 
+// What a follower asks for itself (RFC 9111 5.2.1.1, 5.2.1.3): a 304 from another cache has an Age. The
+// time that the origin took is none for a follower, which has waited for it: so reloads (max-age=0)
+// share what was confirmed since they joined.
+bool is_young_enough(const http::request_directives& asked,
+                     const http::freshness_facts& facts,
+                     const cache::confirmation* by,
+                     wall_time now) {
+    constexpr http::seconds rounding{1};
+    const auto waited = by != nullptr ? std::chrono::ceil<http::seconds>(by->origin_time) + rounding
+                                      : http::seconds{0};
+    const bool is_reload = asked.max_age && *asked.max_age == http::seconds{0};
+    const bool is_older = asked.max_age && http::current_age(facts, now) > *asked.max_age + waited;
+    const bool ends_sooner = asked.min_fresh && http::remaining(facts, now) < *asked.min_fresh;
+    return !is_older && !ends_sooner && (by != nullptr || !is_reload);
+}
+
 // What a 304 made of a stored response may serve a follower too, where it was not said to its own client
-// alone; age is not asked, since it was validated just now.
+// alone; that it is fresh is not asked, since it was validated just now. `by` is null where nobody was
+// asked: it had come, and was fresh, when its leader began.
 bool may_share(const exchange_state& x,
                const cache::stored_response& fresh,
-               const cache::confirmation* by) {
+               const cache::confirmation* by,
+               wall_time now) {
     const auto allowed = fresh.directives();
     return !(by != nullptr && by->for_one_client) && !fresh.parts() &&
            http::matches(fresh.vary(), fresh.selecting(), x.asked.head->fields) &&
-           !allowed.private_ && !allowed.no_store && !allowed.no_cache;
+           !allowed.private_ && !allowed.no_store && !allowed.no_cache &&
+           is_young_enough(x.asked.facts.asked, fresh.freshness(), by, now);
 }
 
 // What is stored, stale, may stand in for an answer that the origin failed to give; `disconnected`:
@@ -350,7 +369,7 @@ std::optional<ended_or_next> fetch_relay::take_validated() {
     const auto now = resident_now();
     const auto fresh = x_.memory.report.fresh;
     const auto& by = x_.memory.report.by;
-    if (follows_ && !may_share(x_, *fresh, by.get())) {
+    if (follows_ && !may_share(x_, *fresh, by.get(), now)) {
         return std::nullopt;
     }
     x_.sending = fresh;

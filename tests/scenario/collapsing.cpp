@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <vector>
@@ -308,6 +309,34 @@ TEST_SUITE("scenario/collapsing") {
         go.open();
         for (auto& one : all) {
             CHECK(one.read().body == "hello");
+        }
+    }
+
+    TEST_CASE("a follower that reloads shares a 304 of the origin's, but none with an Age") {
+        const std::string fields = "Cache-Control: max-age=600\r\nETag: \"v1\"\r\n";
+        for (const std::string age : {"", "Age: 50\r\n"}) {
+            CAPTURE(age);
+            world w;
+            w.origin.on("/a", ok("Cache-Control: max-age=0\r\nETag: \"v1\"\r\n", "hello"));
+            CHECK(w.get("/a").status == 200);
+            auto& go = w.origin.make_gate();
+            w.origin.on("/a", [&](origin_request& request, origin_connection& connection) {
+                go.wait();
+                // Longer than a second, by which it is older than that: but the follower waits as long.
+                if (connection.pause(std::chrono::milliseconds{1500})) {
+                    connection.send(request.has("If-None-Match")
+                                        ? raw_head("304 Not Modified", fields + age)
+                                        : ok(fields, "hello"));
+                }
+            });
+            auto leader = w.proxy.connect(w.request("/a"));
+            REQUIRE(eventually([&] { return w.origin.count("/a") == 2; }));
+            auto reload = w.proxy.connect(w.request("/a", "Cache-Control: max-age=0\r\n"));
+            REQUIRE(eventually([&] { return figure(w.proxy.stats(), figure_name::joined) == 1; }));
+            go.open();
+            CHECK(leader.read().body == "hello");
+            CHECK(reload.read().body == "hello");
+            CHECK(w.origin.count("/a") == (age.empty() ? 2 : 3));
         }
     }
 

@@ -152,6 +152,29 @@ TEST_SUITE("scenario/disk") {
         CHECK(w.origin.count("/large") == 1);
     }
 
+    TEST_CASE("a small variant in memory gives way to a large one of another Vary, on disk alone") {
+        const std::string reload = "Cache-Control: no-cache\r\n";
+        const auto large = long_text(100'000);
+        disk_world w;
+        w.settings["memory"] = {{"size", "8MiB"}, {"max_object", "1KiB"}};
+        w.restart();
+        w.origin.on("/a", ok("Cache-Control: max-age=600\r\nVary: X-Foo\r\n", "first"));
+        CHECK(w.get("/a").body == "first");
+        CHECK(hit_body(w.get("/a")) == "first");
+        w.origin.on("/a", ok("Cache-Control: max-age=600\r\nETag: \"2\"\r\n", large));
+        CHECK((w.get("/a", reload).body == large));
+        CHECK(eventually([&] {
+            const auto next = w.get("/a");
+            CHECK((next.body == large));
+            return is_hit(next);
+        }));
+        w.origin.on("/a", answer("404 Not Found", "Cache-Control: no-store\r\n", "none"));
+        CHECK(w.get("/a", reload).body == "none");
+        CHECK(w.get("/a").body == "none");
+        w.restart();
+        CHECK(w.get("/a").body == "none");
+    }
+
     TEST_CASE("a body that memory has no room to promise is a hit from disk") {
         // A quarter of memory is promised at most, so this is below max_object and never fits.
         const auto body = long_text(3 * mib);

@@ -85,6 +85,32 @@ TEST_SUITE("scenario/freshness") {
         CHECK_FALSE(w.get("/b").has("X-Who"));
     }
 
+    TEST_CASE("what a reload brings ends what was fresh, though it is too large to be stored") {
+        const auto body = patterned(80 * kib);
+        const std::string fresh = "Cache-Control: public, max-age=600\r\n";
+        auto settings = storing_settings();
+        settings["memory"] = {{"size", "64MiB"}, {"max_object", "64KiB"}};
+        for (const bool says_length : {true, false}) {
+            for (const std::string validator : {"", "ETag: \"1\"\r\n"}) {
+                CAPTURE(says_length);
+                CAPTURE(validator);
+                world w{settings};
+                w.origin.on("/a", ok(fresh + validator, "old"));
+                CHECK(w.get("/a").body == "old");
+                CHECK(hit_body(w.get("/a")) == "old");
+                w.origin.on("/a",
+                            says_length
+                                ? ok(fresh, body)
+                                : raw_head("200 OK", fresh + "Transfer-Encoding: chunked\r\n") +
+                                      chunk(body) + chunk(""));
+                CHECK((w.get("/a", "Cache-Control: no-cache\r\n").body == body));
+                const auto next = w.get("/a");
+                CHECK_FALSE(is_hit(next));
+                CHECK((next.body == body));
+            }
+        }
+    }
+
     TEST_CASE("nobody shares a fetch whose fields are for one client") {
         world w;
         auto& go = w.origin.make_gate();

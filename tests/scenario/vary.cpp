@@ -88,6 +88,21 @@ TEST_SUITE("scenario/vary") {
         CHECK(hit_body(one.ask(w.request("/a", "X-Foo: 299\r\n"))) == "||299");
     }
 
+    TEST_CASE("what another Vary hid does not come back when that has gone") {
+        const std::string fresh = "Cache-Control: max-age=600\r\n";
+        const std::string reload = "Cache-Control: no-cache\r\n";
+        world w;
+        w.origin.on("/a", ok(fresh + "Vary: X-Foo\r\n", "first"));
+        CHECK(w.get("/a").body == "first");
+        CHECK(hit_body(w.get("/a")) == "first");
+        w.origin.on("/a", ok(fresh + "ETag: \"2\"\r\n", "second"));
+        CHECK(w.get("/a", reload).body == "second");
+        CHECK(hit_body(w.get("/a")) == "second");
+        w.origin.on("/a", answer("404 Not Found", "Cache-Control: no-store\r\n", "none"));
+        CHECK(w.get("/a", reload).body == "none");
+        CHECK(w.get("/a").body == "none");
+    }
+
     TEST_CASE("a stale variant is validated with its own ETag") {
         world w;
         w.origin.on("/a", [](origin_request& request, origin_connection& connection) {

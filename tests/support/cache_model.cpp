@@ -253,7 +253,8 @@ bool cache_model::heard(const std::string& url,
         return false;
     }
     auto& all = resources_[url];
-    std::erase_if(all, [&](const kept& old) { return old.selecting == it.selecting; });
+    // By another Vary too: they would be found again when the newer one has gone.
+    std::erase_if(all, [&](const kept& old) { return selects(request, old); });
     all.push_back(std::move(it));
     return true;
 }

@@ -368,6 +368,18 @@ stored_ptr memory_tier::variant_of(const filter::key_hash& key,
     return kept == nullptr ? nullptr : kept->held_response();
 }
 
+stored_ptr memory_tier::ended_by(const filter::key_hash& key,
+                                 std::string_view url,
+                                 const newcomer& by) const {
+    locked_stripe home{*this, key};
+    for (const auto& variant : home.settled(key, url)) {
+        if (puts_an_end_to(by, variant.response())) {
+            return variant.held_response();
+        }
+    }
+    return nullptr;
+}
+
 bool memory_tier::drop(const filter::key_hash& key,
                        std::string_view url,
                        const stored_ptr& outdated) {

@@ -28,6 +28,7 @@
 #include "proxy/cache/policy/eviction.hpp"
 #include "proxy/cache/policy/frequency_sketch.hpp"
 #include "proxy/cache/policy/residents.hpp"
+#include "proxy/cache/recency.hpp"
 #include "proxy/cache/stored_response.hpp"
 
 #include <atomic>
@@ -183,6 +184,12 @@ public:
     [[nodiscard]] stored_ptr variant_of(const filter::key_hash& key,
                                         std::string_view url,
                                         const stored_response& like) const;
+
+    /// One of the variants that `by` puts an end to (recency.hpp); null: there is none. Marks nothing,
+    /// drops nothing.
+    [[nodiscard]] stored_ptr ended_by(const filter::key_hash& key,
+                                      std::string_view url,
+                                      const newcomer& by) const;
 
     /// Both, and why not: put where `expected` is null, and else put_over.
     placement put_if(const filter::key_hash& key,

@@ -19,6 +19,14 @@ namespace {
 using namespace disk::test;
 using namespace std::chrono_literals;
 
+/// The same response with this Vary, of a field that no request here has.
+drafted varied(drafted made, std::string_view vary) {
+    const http::field line{http::field_id::vary, "Vary", vary};
+    made->vary = http::read_vary({&line, 1});
+    made->selecting = http::selecting_values(made->vary, {});
+    return made;
+}
+
 bool is_fresh(const stored_ptr& response) {
     return response && !response->purged_softly() && response->reusable_until() > wall_now();
 }
@@ -510,6 +518,88 @@ TEST_SUITE("cache/store") {
         CHECK_FALSE(store.in_memory(url));
         store.settle();
         CHECK(store.on_disk(url));
+    }
+
+    TEST_CASE("what is stored ends what its request had by another Vary, in memory and on disk") {
+        for (const bool is_large : {false, true}) {
+            for (const bool is_older : {false, true}) {
+                CAPTURE(is_large);
+                CAPTURE(is_older);
+                both store{disk_write::admission};
+                const auto url = url_of(1);
+                const auto key = key_of(url);
+                const stored_ptr first = varied(version(url, 100, 1, 20ms, 30ms), "X-Lang");
+                const auto asked = is_older ? 0ms : 40ms;
+                const stored_ptr next = varied(
+                    version(url, is_large ? 400'000 : 200, 2, asked, asked + 10ms), "X-Kind");
+                store.put(url, first);
+                store.settle();
+                if (is_large) {
+                    CHECK(store.put_on_disk(url, next));
+                } else {
+                    store.put(url, next);
+                }
+                store->end_older(key, url, {*next, {}, true}, nullptr);
+                store.settle();
+                if (!is_older) {  // were the first there, it would be found once this is not
+                    const auto newest = is_large ? store.on_disk(url) : next;
+                    REQUIRE(newest);
+                    CHECK(store->drop(key, url, newest));
+                    store.settle();
+                }
+                CHECK((store.in_memory(url) == first) == is_older);
+                CHECK((store.on_disk(url) != nullptr) == is_older);
+                store.open();
+                CHECK((store.on_disk(url) != nullptr) == is_older);
+            }
+        }
+    }
+
+    TEST_CASE("what ends an older one by another Vary is not taken from the disk with it") {
+        both store{disk_write::eviction};
+        const auto url = url_of(1);
+        store.put(url, version(url, 100, 1, 0ms, 10ms));  // in memory alone
+        const stored_ptr next = varied(version(url, 400'000, 2, 20ms, 30ms), "X-Lang");
+        CHECK(store.put_on_disk(url, next));
+        store.settle();
+        REQUIRE(store.on_disk(url));
+        store->end_older(key_of(url), url, {*next, {}, true}, nullptr);
+        CHECK_FALSE(store.in_memory(url));
+        store.settle();
+        REQUIRE(store.on_disk(url));
+        CHECK(store.on_disk(url)->size() == 400'000);
+    }
+
+    TEST_CASE("what neither tier takes ends what its request had, but no copy of the very same") {
+        const auto tagged = [](drafted made, const std::string& tag) {
+            made->head = "HTTP/1.1 200 OK\r\nETag: " + tag + "\r\nContent-Length: 100\r\n";
+            index_head(made);
+            return made;
+        };
+        for (const bool is_on_disk_alone : {false, true}) {
+            for (const bool is_same : {false, true}) {
+                CAPTURE(is_on_disk_alone);
+                CAPTURE(is_same);
+                both store{disk_write::admission};
+                const auto url = url_of(1);
+                const stored_ptr first = tagged(version(url, 100, 1, 0ms, 10ms), "\"1\"");
+                store.put(url, first);
+                store.settle();
+                if (is_on_disk_alone) {
+                    store.push_out(url);
+                }
+                const auto found = is_on_disk_alone ? store.on_disk(url) : first;
+                REQUIRE(found);
+                const stored_ptr next = tagged(version(url, 100, 2, 20ms, 30ms),
+                                               is_same ? "\"1\"" : "\"2\"");
+                store->end_older(key_of(url), url, {*next, {}, false}, found);
+                store.settle();
+                CHECK((store.in_memory(url) != nullptr) == (is_same && !is_on_disk_alone));
+                CHECK((store.on_disk(url) != nullptr) == is_same);
+                store.open();
+                CHECK((store.on_disk(url) != nullptr) == is_same);
+            }
+        }
     }
 
     TEST_CASE("what the disk had is not promoted over a large newer one that it gets meanwhile") {

@@ -14,6 +14,12 @@ void see(node& at, const std::string& head = of_five, bool replaces = false) {
     first.end();
 }
 
+/// What a request of these fields finds.
+cache::stored_ptr stored_at(const node& at, const arrival& asked) {
+    const auto& order = *asked.order;
+    return at.common.store.find(order.key, order.url, order.request->head.fields).response;
+}
+
 }  // namespace
 
 TEST_SUITE_BEGIN("fetch/keeping");
@@ -442,20 +448,97 @@ TEST_CASE("nor that of what the look-up alone has found, on disk") {
 TEST_CASE("what no store takes, however it is framed, ends what was sent stale in its place") {
     for (const std::string framing :
          {"Content-Length: 50000\r\n", "Transfer-Encoding: chunked\r\n"}) {
-        for (const bool behind : {true, false}) {
-            CAPTURE(framing);
-            CAPTURE(behind);
+        CAPTURE(framing);
+        node at{with_memory(20'000)};
+        see(at, of_five, true);
+        arrival next{at};
+        next.order->what = wanted::validating{stored_at(at, next), true};
+        next.order->replaces = true;
+        next.head(fresh + framing);
+        next.body(std::string(50'000, 'x'));
+        CHECK(!next.found());
+    }
+}
+
+TEST_CASE("where a client waits it ends what it was to replace, at its head or when it is whole") {
+    for (const bool has_length : {true, false}) {
+        for (const bool validates : {true, false}) {
+            CAPTURE(has_length);
+            CAPTURE(validates);
             node at{with_memory(20'000)};
             see(at, of_five, true);
             arrival next{at};
-            next.order->what = wanted::validating{
-                at.common.store.find(next.order->key, next.order->url, {}).response, behind};
+            next.order->found = stored_at(at, next);
+            if (validates) {
+                next.order->what = wanted::validating{next.order->found};
+            }
             next.order->replaces = true;
-            next.head(fresh + framing);
+            next.head(fresh + (has_length ? "Content-Length: 50000\r\n"
+                                          : "Transfer-Encoding: chunked\r\n"));
             next.body(std::string(50'000, 'x'));
-            CHECK(next.found().has_value() != behind);
+            CHECK(next.found().has_value() != has_length);
+            next.end();
+            CHECK(!next.found());
         }
     }
+}
+
+TEST_CASE("but not where it is cut off, is nobody else's, is an error, or is the older of two") {
+    enum class what { cut_off, private_, no_store, error, older };
+    using enum what;
+    for (const auto why : {cut_off, private_, no_store, error, older}) {
+        CAPTURE(static_cast<int>(why));
+        node at{with_memory(20'000)};
+        const std::string lasting = "Cache-Control: max-age=60, stale-if-error=600\r\n";
+        const std::string length = "Content-Length: 50000\r\n";
+        see(at, "200 OK\r\n" + lasting + "Content-Length: 5\r\n", true);
+        arrival next{at};
+        next.order->found = stored_at(at, next);
+        next.order->replaces = true;
+        switch (why) {
+        case cut_off: next.head(fresh + "Transfer-Encoding: chunked\r\n"); break;
+        case private_: next.head("200 OK\r\nCache-Control: private\r\n" + length); break;
+        case no_store: next.head("200 OK\r\nCache-Control: no-store\r\n" + length); break;
+        case error: next.head("503 No\r\n" + lasting + length); break;
+        case older: {
+            next.head(fresh + "Transfer-Encoding: chunked\r\n");
+            arrival another{at};
+            another.order->replaces = true;
+            another.came.turn = 1;  // it may be within the same millisecond
+            another.head(of_five);
+            another.body("hello");
+            another.end();
+            break;
+        }
+        }
+        next.body(std::string(50'000, 'x'));
+        next.end(why != cut_off);
+        CHECK(next.found() == "hello");
+    }
+}
+
+TEST_CASE("what is kept ends what its request had by another Vary, and no other variant") {
+    const std::string english = "X-Lang: en\r\n", german = "X-Lang: de\r\n";
+    const std::string get = "GET http://a.example/x";
+    node at;
+    for (const auto& language : {english, german}) {
+        arrival one{at, get, language};
+        one.order->replaces = true;
+        one.head(of_five + "Vary: X-Lang\r\n");
+        one.body("first");
+        one.end();
+    }
+    arrival next{at, get, english};
+    next.order->replaces = true;
+    next.head(of_five);
+    next.body("other");
+    next.end();
+    CHECK(next.found() == "other");
+    const arrival from_germany{at, get, german};
+    CHECK(from_germany.found() == "other");
+    CHECK(at.common.store.drop(next.order->key, next.order->url, stored_at(at, next)));
+    CHECK(!next.found());
+    CHECK(from_germany.found() == "first");
 }
 
 TEST_CASE(

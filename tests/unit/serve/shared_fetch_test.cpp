@@ -142,6 +142,40 @@ TEST_CASE("what a 304 has confirmed serves those who wait too, but not what it s
     }
 }
 
+TEST_CASE("what a follower says of age holds for what a 304 has confirmed, too") {
+    struct {
+        std::string asks;
+        int age;
+        bool is_confirmed, shares;
+    } const rows[]{
+        {"max-age=0", 0, true, true},    // by the origin, within this second
+        {"max-age=0", 50, true, false},  // by another cache, which has asked before
+        {"max-age=0", 0, false, false},  // by nobody
+        {"max-age=80", 50, true, true},
+        {"max-age=20", 50, true, false},
+        {"max-age=20", 50, false, false},
+        {"min-fresh=20", 50, true, true},
+        {"min-fresh=80", 50, true, false},
+        {"max-stale", 50, true, true},
+    };
+    for (const auto& row : rows) {
+        CAPTURE(row.asks);
+        CAPTURE(row.age);
+        CAPTURE(row.is_confirmed);
+        following at{"Cache-Control: " + row.asks + "\r\n"};
+        at.store("200 OK\r\nCache-Control: max-age=100\r\nContent-Length: 5\r\nAge: " +
+                     std::to_string(row.age) + "\r\n",
+                 "hello");
+        const auto kept = at.at.common.store.find(at.key(), url, {}).response;
+        REQUIRE(kept);
+        at.lead.order->into->producer_validated(
+            kept, row.is_confirmed ? std::make_shared<cache::confirmation>() : nullptr);
+        at.settle();
+        CHECK(at.orders.size() == (row.shares ? 0 : 1));
+        CHECK(at.sink.sent.empty() == !row.shares);
+    }
+}
+
 TEST_CASE("a follower whose fields select another variant asks for it") {
     following at{"Accept-Language: fr\r\n"};
     at.lead.head(of_five + "Vary: Accept-Language\r\n");
