@@ -36,7 +36,8 @@ void origin::append_answer(const origin_request& asked, std::string& out) {
     if (!same) {
         catalogue_.make_body(*url, static_cast<unsigned>(flavour), at, body);
     }
-    const auto unlucky = mix(requests()) % 50 == 0;
+    // What is lost must be more than one in a hundred of some hundreds, whatever chance does.
+    const auto unlucky = mix(requests()) % (wrong_ == sabotage::lost ? 10 : 50) == 0;
     if (unlucky && wrong_ == sabotage::torn && !same) {
         body.back() = static_cast<char>(body.back() ^ 1);
     }

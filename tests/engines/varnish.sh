@@ -77,6 +77,9 @@ stat() {
 stat_is_at_least() {
     (($(stat "$1") >= $2))
 }
+stat_is() {
+    [[ $(stat "$1") == "$2" ]]
+}
 # is_said PATTERN: by the VMOD, in varnishd's log.
 is_said() {
     grep -q "reprise: $1" "$work/varnish.log"
@@ -115,7 +118,8 @@ check "and their bytes" "23 23" "$(stat REPRISE.gate.bytes_not_stored) $(stat RE
 
 objects=$(stat MAIN.n_object)
 curl -sS -o /dev/null "http://$varnish/bytes/100?once=[1-100]"
-check "a hundred one-hit wonders store nothing" "$objects" "$(stat MAIN.n_object)"
+# Each worker counts by itself, and tells later.
+within 20 "a hundred one-hit wonders store nothing" stat_is MAIN.n_object "$objects"
 check "they stand in the ledger" 101 "$(stat REPRISE.gate.objects_not_stored)"
 check "with their bytes" 10023 "$(stat REPRISE.gate.bytes_not_stored)"
 
@@ -131,7 +135,8 @@ check "what came with Authorization is not for all" "pass pass" \
 check "what VCL passes itself is not asked about" "pass pass" \
     "$(ask '/hello?own' -u a:b) $(ask '/hello?own' -u a:b)"
 check "none of these was a sight" $((before + 1)) "$(stat REPRISE.gate.objects_not_stored)"
-check "and none left an object, for hits or for misses" "$objects 0" "$(stat MAIN.n_object) $(stat MAIN.cache_hitmiss)"
+within 20 "and none left an object" stat_is MAIN.n_object "$objects"
+check "for hits or for misses" 0 "$(stat MAIN.cache_hitmiss)"
 check "a range is one" "pass miss" "$(ask '/bytes/1000?part' -r 0-9) $(ask '/bytes/1000?part')"
 check "so is a 304" "pass miss" "$(ask '/hello?known' -H 'If-None-Match: "hello-1"') $(ask '/hello?known')"
 check "and what has no lifetime of its own, as Varnish gives it one" "pass miss hit" "$(ask /silent) $(ask /silent) $(ask /silent)"
