@@ -40,7 +40,9 @@ object_table<limit_options> limits_table() {
                       &limit_options::client_connections,
                       small_count_between(1, 1'000'000, "connections"),
                       live,
-                      "From all clients together. Each costs a file descriptor and buffers."),
+                      "From all clients together. Each costs a file descriptor and buffers, and "
+                      "connections to origins want descriptors too (LimitNOFILE= of the unit, "
+                      "65536): the check warns where there are not even as many as clients."),
                 value("connections_per_client",
                       &limit_options::connections_per_client,
                       small_count_between(1, 1'000'000, "connections"),
@@ -129,7 +131,9 @@ object_table<timeout_options> timeouts_table() {
               live,
               "After SIGTERM, for requests under way to end, and for what is to be "
               "written; eight seconds later, at most, the program ends whatever "
-              "hangs. Longer cuts fewer off; the program stops later."),
+              "hangs. Longer cuts fewer off; the program stops later. systemd is told "
+              "and waits for it; whatever else would kill it sooner (docker stop, after "
+              "10 seconds) must be given longer."),
         value("hand_over",
               &timeout_options::hand_over,
               time_between(0ms, most),

@@ -113,7 +113,8 @@ void write_ports(const std::string& path, const server::server& running) {
     }
 }
 
-// Each connection is a descriptor: as many as the system lets us have.
+// Each connection is a descriptor: as many as the system lets us have. Where these are fewer than the settings
+// want, find_obstacles has said so.
 void raise_descriptor_limit() {
     rlimit limit{};
     if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) {
@@ -288,7 +289,7 @@ int serve(const config::options& options,
         case SIGUSR2: proxy.hand_over(how.words, succeeded); break;
         default:
             log::info("draining");
-            (void)manager.tell("STOPPING=1");
+            (void)manager.tell_stopping(proxy.time_to_stop());
             io.stop();
         }
     });

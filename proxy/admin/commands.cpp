@@ -5,15 +5,20 @@
 #include "proxy/admin/terminal_pages.hpp"
 #include "proxy/base/clock.hpp"
 
+#include <boost/system/error_code.hpp>
 #include <nlohmann/json.hpp>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
 #include <string_view>
 #include <sys/ioctl.h>
+#include <sys/types.h>
 #include <thread>
 #include <unistd.h>
 #include <vector>
@@ -30,6 +35,9 @@ using boost::beast::http::verb;
 using nlohmann::json;
 
 constexpr std::chrono::seconds between_looks{2};
+// A reload reads lists of millions of names, and is answered when all of it is in force. It is less than systemd
+// gives an ExecReload (TimeoutStartSec, 90 s), so that what reloads says why before it is ended.
+constexpr std::chrono::seconds most_for_reload{80};
 
 std::string percent_encoded(std::string_view text) {
     constexpr std::string_view digits = "0123456789ABCDEF";
@@ -78,6 +86,17 @@ std::string refusal(const admin_told& told) {
            for_terminal(told.body.substr(0, told.body.find_last_not_of('\n') + 1)) + '\n';
 }
 
+// Of several lines, one each.
+std::string lines_for_terminal(std::string_view text) {
+    std::string out;
+    while (!text.empty()) {
+        const auto line = text.substr(0, text.find('\n'));
+        text.remove_prefix(std::min(line.size() + 1, text.size()));
+        out.append(for_terminal(line)).append("\n");
+    }
+    return out;
+}
+
 // What a page says, by `page`, or as it came; `no` where it is no JSON, or none of these statuses.
 template <class Page>
 int print(const admin_told& told, bool as_json, bool is_answer, Page page) {
@@ -96,6 +115,7 @@ struct commands::what_was_said {
     CLI::App* status = nullptr;
     CLI::App* explain = nullptr;
     CLI::App* purge = nullptr;
+    CLI::App* reload = nullptr;
     std::string socket;
     bool as_json = false;
     bool watch = false;
@@ -105,15 +125,21 @@ struct commands::what_was_said {
     std::vector<std::string> fields, tags;
     unsigned listener = 0;
     bool soft = false;
+    pid_t process = 0;  ///< of the proxy; 0: not named
 
     [[nodiscard]] int show_status(const admin_door& at) const;
     [[nodiscard]] int show_life(const admin_door& at) const;
     [[nodiscard]] int watch_status(const admin_door& at) const;
     [[nodiscard]] int explain_url(const admin_door& at) const;
     [[nodiscard]] int purge_stored(const admin_door& at) const;
+    [[nodiscard]] int reload_settings(const std::optional<admin_door>& at) const;
+    [[nodiscard]] int signal_process(const std::string& why) const;
 };
 
 namespace {
+
+constexpr const char* not_to_be_asked =
+    "by these settings the proxy cannot be asked: admin.socket and admin.address are both off";
 
 int say_not_reached(const not_reached& what) {
     std::cerr << "reprise: " << what.why << '\n';
@@ -159,12 +185,22 @@ commands::commands(CLI::App& app, std::string& config_path)
     to.purge->add_flag("--soft", to.soft, "make it stale instead");
     url->excludes(prefix)->excludes(tags);
     prefix->excludes(tags);
+    to.reload = add("reload",
+                    "have a running proxy read its settings again, and say what became of that; "
+                    "it reads the file that it was started with");
+    to.reload
+        ->add_option("--process",
+                     to.process,
+                     "the proxy's process: where it can't be asked it is told by SIGHUP, and its "
+                     "log says what became of that")
+        ->check(CLI::PositiveNumber);
 }
 
 commands::~commands() = default;
 
 bool commands::asked() const {
-    return said_->status->parsed() || said_->explain->parsed() || said_->purge->parsed();
+    return said_->status->parsed() || said_->explain->parsed() || said_->purge->parsed() ||
+           said_->reload->parsed();
 }
 
 int commands::run(const config::options& settings, bool named) const {
@@ -177,10 +213,11 @@ int commands::run(const config::options& settings, bool named) const {
         const char* const given = std::getenv("RUNTIME_DIRECTORY");
         at = find_door(settings.admin, given != nullptr ? given : named ? "" : "/run/reprise");
     }
+    if (said.reload->parsed()) {
+        return said.reload_settings(at);
+    }
     if (!at) {
-        (said.alive ? std::cout << "no: " : std::cerr << "reprise: ")
-            << "by these settings the proxy cannot be asked: admin.socket and "
-               "admin.address are both off\n";
+        (said.alive ? std::cout << "no: " : std::cerr << "reprise: ") << not_to_be_asked << '\n';
         return no_answer;
     }
     if (said.alive) {
@@ -326,6 +363,49 @@ int commands::what_was_said::purge_stored(const admin_door& at) const {
     const auto& told = std::get<admin_told>(answer);
     const auto shown = print(told, as_json, told.status == 200 || told.status == 404, purge_page);
     return told.status == 404 ? no : shown;
+}
+
+// For a service manager, to whom a reload that is refused must have failed. Only the proxy can say: it alone may
+// read what it is to read, and knows what has to wait for the next start. It is told by a signal where it can't be
+// asked, which is no answer, and where it won't be: whoever has its process needs no token.
+int commands::what_was_said::reload_settings(const std::optional<admin_door>& at) const {
+    if (!at) {
+        return signal_process(not_to_be_asked);
+    }
+    const auto answer = ask(*at, verb::post, "/reload", most_for_reload);
+    if (const auto* failed = std::get_if<not_reached>(&answer)) {
+        return signal_process(failed->why);
+    }
+    const auto& told = std::get<admin_told>(answer);
+    const auto said = as_json ? told.body : lines_for_terminal(told.body);
+    if (told.status == 200) {
+        std::cout << said << std::flush;
+        return done;
+    }
+    if (told.status == 422) {
+        std::cerr << "reprise: " << said;
+        return no;
+    }
+    if (process != 0) {
+        return signal_process(at->to_text() + " answers " + std::to_string(told.status));
+    }
+    std::cerr << "reprise: " << refusal(told);
+    return no;
+}
+
+int commands::what_was_said::signal_process(const std::string& why) const {
+    std::cerr << "reprise: " << why << '\n';
+    if (process == 0) {
+        return no_answer;
+    }
+    if (::kill(process, SIGHUP) != 0) {
+        const boost::system::error_code error{errno, boost::system::system_category()};
+        std::cerr << "reprise: SIGHUP to process " << process << ": " << error.message() << '\n';
+        return no_answer;
+    }
+    std::cerr << "reprise: process " << process
+              << " is told by SIGHUP to read its settings; its log says what became of that\n";
+    return done;
 }
 
 }  // namespace reprise::proxy::admin

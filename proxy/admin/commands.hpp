@@ -1,10 +1,10 @@
 #pragma once
 // What the program does for whoever asks about a proxy that runs: `reprise status`, `reprise
-// explain URL`, `reprise purge URL`. They ask the admin listener what anybody may ask it, at its
-// Unix socket or its address, and print the answer for people, or as it came (--json).
+// explain URL`, `reprise purge URL`, `reprise reload`. They ask the admin listener what anybody may ask
+// it, at its Unix socket or its address, and print the answer for people, or as it came (--json).
 //
 // Exit status: 0, it was done, and all is well; 1, it was answered, but something is not well,
-// nothing was stored of the URL, or the proxy refused; 2, the command line is wrong; 3, there was no
+// nothing was stored of the URL, or the proxy refused (its settings, too); 2, the command line is wrong; 3, there was no
 // answer: nobody listens, or may not be asked.
 
 #include "config/options.hpp"

@@ -33,6 +33,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <stdexcept>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
@@ -116,9 +117,10 @@ public:
         : files_alone_{files_alone},
           in_force_{in_force} {}
 
-    /// What is read at a start and at no reload.
+    /// What is read at a start and at no reload, and what the system has for it.
     std::vector<obstacle> run_at_start_alone(const config::options& options) && {
         look_at_listeners(options);
+        look_at_descriptors(options.limits);
         look_at_memory(options);
         look_at_admin_places(options.admin);
         look_at_disk(options.disk);
@@ -130,6 +132,7 @@ public:
 
     std::vector<obstacle> run(const config::options& options) && {
         look_at_listeners(options);
+        look_at_descriptors(options.limits);
         look_at_memory(options);
         look_at_admin(options.admin);
         look_at_disk(options.disk);
@@ -266,6 +269,24 @@ private:
         } else if (error) {
             add("admin.socket", path, "cannot be made: " + error.message());
         }
+    }
+
+    // Each client's connection is one, and those to origins want some too: how many hangs on what is asked for.
+    // The hard limit is what counts: the start takes all that it allows.
+    void look_at_descriptors(const config::limit_options& limits) {
+        rlimit most{};
+        const auto wanted = static_cast<rlim_t>(limits.client_connections);
+        if (files_alone_ || ::getrlimit(RLIMIT_NOFILE, &most) != 0 || wanted <= most.rlim_max) {
+            return;
+        }
+        found_.push_back(
+            {{"limits.client_connections",
+              std::to_string(limits.client_connections),
+              "is more than the " + std::to_string(most.rlim_max) +
+                  " file descriptors that this program may have here (LimitNOFILE= of a service, "
+                  "ulimit -Hn), of which connections to origins want some too: once they are used "
+                  "up clients wait to be let in, and origins can't be asked"},
+             weight::harms});
     }
 
     // What is larger than memory is no mistake until it is used: the system would end the program then.

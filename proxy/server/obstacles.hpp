@@ -1,6 +1,7 @@
 #pragma once
 // What stands in the way of a start: files, directories and addresses that the settings name and
-// that can't be used as they need them.
+// that can't be used as they need them; and memory, room on a disk and file descriptors, where the
+// system has less than they want.
 //
 // --check-config and the start ask the same function, so what ends the one is said by the other,
 // all of it at once. Settings are checked by config/ before, which reads nothing but their file; where
@@ -32,12 +33,12 @@ struct obstacle {
 
 /// The same of the files and directories alone, for settings that may have mistakes of their own: what
 /// could not be read of those is not looked at, and what is looked at beside its files (an address,
-/// the room on a disk) neither.
+/// the room on a disk, file descriptors) neither.
 [[nodiscard]] std::vector<obstacle> find_file_obstacles(const config::options& options);
 
 /// What the next start would meet of `next`, while a program runs by `in_force`, whose addresses are those that
-/// it listens at: all that a start reads and a reload does not. What that program holds itself is not in
-/// the way.
+/// it listens at: all that a start reads and a reload does not, and what the system has for it. What that
+/// program holds itself is not in the way.
 [[nodiscard]] std::vector<obstacle> find_obstacles_of_next_start(const config::options& in_force,
                                                                  const config::options& next);
 

@@ -100,6 +100,10 @@ public:
     /// did, or hangs yet, and this object must not be destroyed.
     bool stop(const std::function<bool()>& hurry = {});
 
+    /// What a stop() that begins now may take, for whoever would kill the process that lasts longer:
+    /// timeouts.drain, and a minute for what follows, which is more than it takes.
+    [[nodiscard]] std::chrono::milliseconds time_to_stop();
+
 private:
     struct listening_worker;
     void start_admin(const config::admin_options& options, given_sockets& given);

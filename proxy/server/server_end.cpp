@@ -21,8 +21,16 @@ namespace {
 constexpr std::chrono::seconds workers_patience{3}, files_patience{5};
 /// Of the latter: for what memory leaves to the disk, and at the least for closing it.
 constexpr std::chrono::seconds time_to_leave{5}, time_to_close_files{3};
+/// What a service manager gives beside the drain: all of the above, an upgrade that is given up, and the return
+/// of a memory store of any size to the system. The unit's own TimeoutStopSec is as long, and so the least that
+/// is ever given.
+constexpr std::chrono::seconds time_after_drain{60};
 
 }  // namespace
+
+std::chrono::milliseconds server::time_to_stop() {
+    return current()->options.timeouts.drain + time_after_drain;
+}
 
 bool server::stop(const std::function<bool()>& hurry) {
     if (!running_) {

@@ -1,10 +1,13 @@
 #include "proxy/server/service_manager.hpp"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <limits>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -39,6 +42,19 @@ bool service_manager::tell(std::string_view state) const noexcept {
                                   MSG_NOSIGNAL,
                                   reinterpret_cast<const sockaddr*>(&to_),
                                   size_) >= 0;
+}
+
+// In one datagram: by the first line alone the manager would begin to count what it gives by itself.
+bool service_manager::tell_stopping(std::chrono::milliseconds most) const noexcept {
+    constexpr std::string_view lines = "STOPPING=1\nEXTEND_TIMEOUT_USEC=";
+    using count = std::chrono::microseconds::rep;
+    std::array<char, lines.size() + std::numeric_limits<count>::digits10 + 2> text{};
+    auto* const number = std::copy(lines.begin(), lines.end(), text.data());
+    const auto* const end = std::to_chars(number,
+                                          text.data() + text.size(),
+                                          count{std::chrono::microseconds{most}.count()})
+                                .ptr;
+    return tell({text.data(), static_cast<std::size_t>(end - text.data())});
 }
 
 std::string write_pid_file(const std::string& path) {

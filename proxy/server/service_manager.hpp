@@ -3,6 +3,7 @@
 
 #include "proxy/base/descriptor.hpp"
 
+#include <chrono>
 #include <string>
 #include <string_view>
 #include <sys/socket.h>
@@ -22,6 +23,12 @@ public:
     /// Sends `state` ("READY=1", several lines by \n). Waits two seconds at most, where the manager reads
     /// nothing. False: it was not told; true where there is none.
     bool tell(std::string_view state) const noexcept;
+
+    /// The same of STOPPING=1, and of the time within which the process will have ended: a manager that would
+    /// kill it sooner waits as long (EXTEND_TIMEOUT_USEC), and one that would wait longer still does. Allocates
+    /// nothing: there may be no memory when the program is to end.
+    /// @pre most > 0
+    bool tell_stopping(std::chrono::milliseconds most) const noexcept;
 
 private:
     descriptor socket_;

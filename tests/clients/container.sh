@@ -106,15 +106,39 @@ ip addr add 10.0.0.1/24 dev eth0
 ip link set eth0 up
 nsenter -t "$far" -n ip addr add 10.0.0.80/24 dev eth0
 nsenter -t "$far" -n ip link set eth0 up
-start origin nsenter -t "$far" -n "$ORIGIN" --address 10.0.0.80 --port 80 --port-file "$work/origin.port"
+start origin nsenter -t "$far" -n "$ORIGIN" --address 10.0.0.80 --port 80 --port-file "$work/origin.port" --log "$work/origin.requests"
 await "$work/origin.port" "$pid"
 for _ in 1 2 3; do
     curl -sS --max-time 20 -o "$work/body" -D "$work/head" -x http://10.0.0.1:3128 http://10.0.0.80/hello
 done
 check_matches "what it has stored is a hit" 'hit' "$(cache_status "$work/head")"
 [[ -s $root/var/cache/reprise/store ]] || within 20 "its store is on the volume" test -s "$root/var/cache/reprise/store"
+
+# As a runtime ends it, with the time that README has it give. A download that goes on is worth the whole drain, as long as what a
+# runtime gives by itself; what memory alone holds is written after that.
+grace=$(sed -n 's/.* --stop-timeout \([0-9]*\) .*/\1/p' "$container/README.md")
+((grace > 0)) || fail "README gives no time to stop"
+start download curl -sS --limit-rate 100k -o "$work/slow" -x http://10.0.0.1:3128 http://10.0.0.80/bytes/100000000
+within 20 "a download goes on" test -s "$work/slow"
+status=0
+began=$SECONDS
+kill -TERM "$program"
+while kill -0 "$program" 2>/dev/null; do
+    ((SECONDS - began < grace)) || kill -KILL "$program"
+    sleep 0.1
+done
+wait "$program" || status=$?
+check "it ends well" 0 "$status"
+((SECONDS - began >= 9)) || fail "it was not held up by the download"
+check "what was asked for is kept on the other volume" yes "$([[ -s $root/var/lib/reprise/admission ]] && echo yes)"
+before=$(asked origin '^GET /hello ')
+start contained chroot --userspec="$user:$user" --groups= "$root" "${entry[@]}"
+program=$pid
+within 20 "it is alive again" inside "${health[@]}"
+curl -sS --max-time 20 -o "$work/body" -D "$work/head" -x http://10.0.0.1:3128 http://10.0.0.80/hello
+check_matches "what memory held at the stop is a hit after it" 'hit' "$(cache_status "$work/head")"
+check "the origin was not asked for it" "$before" "$(asked origin '^GET /hello ')"
 status=0
 kill -TERM "$program"
 wait "$program" || status=$?
-check "it ends well" 0 "$status"
-check "what was asked for is kept on the other volume" yes "$([[ -s $root/var/lib/reprise/admission ]] && echo yes)"
+check "it ends well again" 0 "$status"

@@ -86,6 +86,7 @@ if [[ $1 == kill ]]; then
 fi
 [[ ${2:-} == reprise ]] || say "no unit ${2:-}"
 log=/run/unit.log
+as_unit=(env RUNTIME_DIRECTORY=/run/reprise setpriv --reuid 64321 --regid 64321 --clear-groups --no-new-privs)
 stop() {
     [[ -s /run/unit.pid ]] || return 0
     local pid turn
@@ -106,7 +107,6 @@ start() {
     for file in /etc/reprise/private/*; do
         [[ ! -f $file ]] || install -D -m 400 -o 64321 "$file" "/run/credentials/reprise.service/private_${file##*/}"
     done
-    local as_unit=(env RUNTIME_DIRECTORY=/run/reprise setpriv --reuid 64321 --regid 64321 --clear-groups --no-new-privs)
     "${as_unit[@]}" reprise --check-config --config /etc/reprise/reprise.json >>"$log" 2>&1 || { cat "$log" >&2; say "not started"; }
     setsid -f bash -c 'echo $$ >/run/unit.pid; exec "$@"' - "${as_unit[@]}" reprise \
         --config /etc/reprise/reprise.json --ports-file /var/lib/reprise/ports >>/run/access.log 2>>"$log" </dev/null
@@ -124,7 +124,8 @@ case $1 in
     restart) stop; rm_ports; start ;;
     reload)
         before=$(grep -c 'settings reloaded' "$log" || true)
-        kill -HUP "$(</run/unit.pid)"
+        "${as_unit[@]}" reprise reload --config /etc/reprise/reprise.json --process "$(</run/unit.pid)" >>"$log" 2>&1 ||
+            { cat "$log" >&2; say "not reloaded"; }
         for ((turn = 0; turn < 400; ++turn)); do
             (($(grep -c 'settings reloaded' "$log" || true) == before)) || exit 0
             sleep 0.05

@@ -319,6 +319,35 @@ TEST_SUITE("scenario/check_config") {
         CHECK_FALSE(said("1MiB"));
     }
 
+    TEST_CASE("more connections than there may be file descriptors are warned of") {
+        const temp_dir at;
+        auto settings = basic_settings();
+        const auto few = std::vector<std::string>{"prlimit", "--nofile=4096:4096"};
+        const auto said = [&](unsigned most) {
+            settings["limits"] = {{"client_connections", most}};
+            auto words = few;
+            words.insert(words.end(),
+                         {program_under_test(),
+                          "--check-config",
+                          "--config",
+                          at.write("settings.json", settings.dump())});
+            const auto ran = run_to_its_end(words);
+            CHECK(ran.exit_status == 0);
+            return ran.errors.find("warning: limits.client_connections: " + std::to_string(most) +
+                                   ": is more than the 4096 file descriptors") != std::string::npos;
+        };
+        CHECK(said(4'097));
+        CHECK(said(1'000'000));
+        CHECK_FALSE(said(4'096));
+        // The start says it, and so does a reload of what would do harm.
+        settings["limits"]["client_connections"] = 5'000;
+        const proxy_process proxy{settings, start_options{.run_by = few}};
+        CHECK(proxy.says("warning: settings: limits.client_connections: 5000: "));
+        settings["limits"]["client_connections"] = 6'000;
+        proxy.reload(settings);
+        CHECK(proxy.says("warning: limits.client_connections: 6000: "));
+    }
+
     TEST_CASE("no advice is given of what is no file of this program's") {
         const temp_dir at;
         auto settings = basic_settings();

@@ -171,6 +171,76 @@ TEST_SUITE("scenario/commands") {
         CHECK(has(refused.errors, "401: this wants"));
     }
 
+    TEST_CASE("reload says what became of it, and fails where the settings are refused") {
+        with_socket s;
+        auto settings = storing_settings();
+        settings["admin"]["socket"] = s.socket;
+        settings["threads"] = 3;
+        s.w.proxy.rewrite_settings(settings);
+        const auto taken = s.run({"reload"});
+        CAPTURE(taken.output);
+        CHECK(taken.exit_status == 0);
+        CHECK(has(taken.output, "reloaded\n"));
+        CHECK(has(taken.output, "threads changes at the next start\n"));
+        settings["access"]["users_file"] = s.place.file("absent");
+        s.w.proxy.rewrite_settings(settings);
+        const auto refused = s.run({"reload"});
+        CAPTURE(refused.errors);
+        CHECK(refused.exit_status == 1);
+        CHECK(has(refused.errors, "nothing was changed:\n"));
+        CHECK(has(refused.errors, "access.users_file"));
+        CHECK(refused.output.empty());
+        CHECK(s.run({"status"}).exit_status != 3);  // it goes on by what it has
+    }
+
+    TEST_CASE("a reload of a file with mistakes fails before anybody is told") {
+        with_socket s;
+        const auto wrong = s.place.write("wrong.json", R"({"memory": {"size": "much"}})");
+        const auto said = s.run(
+            {"reload", "--config", wrong, "--process", std::to_string(s.w.proxy.pid())});
+        CHECK(said.exit_status == 1);
+        CHECK(has(said.errors, "memory.size"));
+        CHECK(s.w.proxy.is_running());
+        CHECK_FALSE(has(s.w.proxy.errors(), "settings "));
+    }
+
+    TEST_CASE("a proxy that can't be asked, or wants a token, is told by a signal to reload") {
+        const temp_dir place;
+        auto settings = basic_settings();
+        settings["admin"]["socket"] = "off";
+        proxy_process proxy{settings};
+        const auto process = std::to_string(proxy.pid());
+        const auto off = place.write("off", R"({"admin": {"address": "off", "socket": "off"}})");
+        settings["admin"]["address"] = "127.0.0.1:" + std::to_string(proxy.admin_port());
+        const auto no_token = place.write("no-token", settings.dump());
+        std::size_t told = 0;
+        for (const auto& [where, alone] :
+             {std::pair{std::vector<std::string>{"--config", off}, 3},
+              std::pair{std::vector<std::string>{"--socket", place.file("absent")}, 3},
+              std::pair{std::vector<std::string>{"--config", no_token}, 1}}) {
+            CAPTURE(where.back());
+            auto words = where;
+            words.insert(words.begin(), "reload");
+            CHECK(run_reprise(words).exit_status == alone);
+            words.insert(words.end(), {"--process", process});
+            const auto said = run_reprise(words);
+            CAPTURE(said.errors);
+            CHECK(said.exit_status == 0);
+            CHECK(has(said.errors, "process " + process + " is told by SIGHUP"));
+            ++told;
+            CHECK(eventually([&] {
+                const auto log = proxy.errors();
+                std::size_t reloads = 0;
+                for (auto at = log.find("settings reloaded"); at != std::string::npos;
+                     at = log.find("settings reloaded", at + 1)) {
+                    ++reloads;
+                }
+                return reloads == told;
+            }));
+        }
+        CHECK(run_reprise({"reload", "--config", off, "--process", "0"}).exit_status == 2);
+    }
+
     TEST_CASE("where nobody listens, or one may not ask, it is said so, with a status of its own") {
         const temp_dir place;
         const auto absent = run_reprise({"status", "--socket", place.file("absent")});
@@ -246,7 +316,7 @@ TEST_SUITE("scenario/commands") {
     }
 
     TEST_CASE("each command's help has what is common to all") {
-        for (const auto* const name : {"status", "explain", "purge", "check"}) {
+        for (const auto* const name : {"status", "explain", "purge", "reload", "check"}) {
             CAPTURE(name);
             const auto help = run_reprise({name, "--help"});
             CHECK(help.exit_status == 0);

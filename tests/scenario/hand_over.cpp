@@ -546,8 +546,12 @@ TEST_SUITE("scenario/hand_over") {
         CHECK(heard() == "MAINPID=" + std::to_string(proxy.pid()));
         CHECK(proxy.have_others_ended());
         CHECK(read_file(proxy.directory().file("pid")) == std::to_string(proxy.pid()) + "\n");
+        // A drain as long as this is cut by no TimeoutStopSec; what counts is the one in force.
+        auto longer = basic_settings();
+        longer["timeouts"]["drain"] = "10m";
+        proxy.reload(longer);
         CHECK(proxy.stop() == 0);
-        CHECK(heard() == "STOPPING=1");
+        CHECK(heard() == "STOPPING=1\nEXTEND_TIMEOUT_USEC=660000000");
         CHECK_FALSE(fs::exists(proxy.directory().file("pid")));
         ::close(hears);
     }
