@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Whose output can't be written says so, and ends with 1: what a full disk has of it is not taken for all.
 #
-#   full_output.sh <reprise> <reprise-store> <reprise-from-squid>
+#   full_output.sh <reprise> <reprise-store> <reprise-from-squid> <reprise-digest>
 set -euo pipefail
 
-reprise=$1 store=$2 from_squid=$3
+reprise=$1 store=$2 from_squid=$3 digest=$4
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 fail() {
@@ -23,6 +23,7 @@ says_so() {
 
 echo 'http_port 3128' >"$work/squid.conf"
 says_so "$from_squid" "$work/squid.conf"
+says_so "$digest" "${BASH_SOURCE[0]%/*}/data/formats/digest-1.bin"
 
 # A store, by a proxy that begins one and ends.
 mkdir "$work/store"

@@ -1,5 +1,7 @@
 #pragma once
-// Whether what is not stored may be: the one question to admission, wherever it is asked.
+// Whether what is not stored may be: the one question to admission, wherever it is asked: by a fetch
+// (before its head and behind it), by requests that join one or wait for a whole, by what is found on
+// probation, and by /explain.
 
 #include "filter/key_hash.hpp"
 #include "proxy/cache/admission/admission_gate.hpp"

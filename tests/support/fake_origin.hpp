@@ -1,5 +1,6 @@
 #pragma once
-// The one origin of all tests and tools: it does what it is told, byte by byte.
+// The one origin of all tests and tools, but for tools/bench_proxy, whose must cost less than what is
+// measured: it does what it is told, byte by byte.
 // Each connection has a thread of its own and each path a handler, which runs on that thread and
 // may send, pause, reset, close or read on as it likes: whatever a real server can do wrong can be
 // written down as straight code. It records every request and every connection it ever saw, unless

@@ -1,6 +1,7 @@
 #pragma once
 // The program itself, as a child process on ports that the system picked; the one way in which
-// tests and tools start it. They see what an operator sees: settings in, ports file, log lines,
+// tests and tools start it, but for shell scripts (tests/clients/harness.sh) and tools/bench_proxy, which
+// starts other servers alike. They see what an operator sees: settings in, ports file, log lines,
 // signals and exit status. A sanitizer's report or a bad exit status is complained of
 // (complaint.hpp), with what the program printed.
 

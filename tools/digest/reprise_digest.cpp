@@ -9,7 +9,8 @@
 // it, names, connection and answer. Asio's TLS is compiled here (ssl/impl/src.hpp), as in
 // demo_origin.
 //
-// Exit status: 0; 1 when a URL that was asked for is not listed; 2 when a digest can't be had.
+// Exit status: 0; 1 when a URL that was asked for is not listed, or what is said can't be written; 2 when a
+// digest can't be had.
 
 #include "config/url.hpp"
 #include "proxy/net/address.hpp"
@@ -240,5 +241,10 @@ int main(int count, char** arguments) {
     app.add_flag("--squid", wanted.squid, "ask the proxy for Squid's form");
     app.add_flag("--seen", wanted.seen, "ask it for what it saw, in place of what it has");
     CLI11_PARSE(app, count, arguments);
-    return run(wanted);
+    const int status = run(wanted);
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+        std::fprintf(stderr, "reprise-digest: cannot write to standard output\n");
+        return status == 0 ? 1 : status;
+    }
+    return status;
 }

@@ -26,7 +26,8 @@ std::runtime_error cannot(const std::string& path, const char* why) {
     return std::runtime_error{path + ": " + why};
 }
 
-/// A new file, gone again unless it is kept. In place of another it stands beside that until then.
+/// A new file, gone again unless it is kept. In place of another it stands beside that until then, and has its
+/// owner and mode: whoever could read that one, a service's user say, can read this one.
 class new_file {
 public:
     new_file(const std::string& path, ::mode_t mode, bool renews)
@@ -42,13 +43,15 @@ public:
         if (descriptor_ < 0) {
             throw cannot(path_, std::strerror(errno));
         }
-    }
-    ~new_file() {
-        if (descriptor_ >= 0) {
-            ::close(descriptor_);
-            ::unlink(path_.c_str());
+        struct ::stat other {};
+        if (renews && ::stat(final_.c_str(), &other) == 0 && S_ISREG(other.st_mode)) {
+            if (const auto why = take_after(other); !why.empty()) {
+                drop();
+                throw cannot(final_, why.c_str());
+            }
         }
     }
+    ~new_file() { drop(); }
     new_file(const new_file&) = delete;
     new_file& operator=(const new_file&) = delete;
 
@@ -96,6 +99,29 @@ public:
 
 private:
     [[nodiscard]] std::string before() const { return final_ + ".before-renewal"; }
+
+    /// The owner first: giving a file away takes bits of its mode. Nothing is written so far. Empty: well.
+    [[nodiscard]] std::string take_after(const struct ::stat& other) const {
+        struct ::stat mine {};
+        if (::fstat(descriptor_, &mine) != 0) {
+            return std::strerror(errno);
+        }
+        const bool is_theirs = mine.st_uid == other.st_uid && mine.st_gid == other.st_gid;
+        if (!is_theirs && ::fchown(descriptor_, other.st_uid, other.st_gid) != 0) {
+            return std::string{"its owner and group can't be kept: "} + std::strerror(errno);
+        }
+        if (::fchmod(descriptor_, other.st_mode & 0777u) != 0) {
+            return std::string{"its mode can't be kept: "} + std::strerror(errno);
+        }
+        return {};
+    }
+    void drop() noexcept {
+        if (descriptor_ >= 0) {
+            ::close(descriptor_);
+            ::unlink(path_.c_str());
+            descriptor_ = -1;
+        }
+    }
 
     std::string final_, path_;
     int descriptor_ = -1;

@@ -23,8 +23,8 @@ struct wishes {
     std::string root;  ///< a directory that write_root has filled
     std::string out;   ///< for ca.pem and ca.key; empty: where the settings say
     std::chrono::days lifetime{2 * 365};
-    /// What is there is replaced, the key before the certificate, each whole: whoever reads between
-    /// the two finds that they do not belong together.
+    /// What is there is replaced, the key before the certificate, each whole and with the owner, group and
+    /// mode of the one before: whoever reads between the two finds that they do not belong together.
     bool renews = false;
 };
 /// An intermediate for intercept.hosts; behind it in its file stands the root's certificate.

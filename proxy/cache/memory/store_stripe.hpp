@@ -1,10 +1,10 @@
 #pragma once
 // One stripe of the memory tier: resources, their variants, and which of them leaves next.
 //
-// The store's second half, without its budget: a stripe says what it holds and drops what it is
-// told to; the store decides when. Internal to store.cpp.
+// It knows nothing of the budget: it says what it holds and drops what it is told to, and the memory
+// tier decides when. Internal to memory_tier.
 //
-// Threads   none: the store holds `guard` while it calls anything here.
+// Threads   none: the memory tier holds `guard` while it calls anything here.
 
 #include "proxy/cache/contents_listener.hpp"
 #include "proxy/cache/lookup_result.hpp"

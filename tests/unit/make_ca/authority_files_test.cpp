@@ -15,6 +15,7 @@
 #include <stdexcept>
 #include <string>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <vector>
 
 namespace reprise::make_ca::test::of_authority_files_test {
@@ -144,6 +145,34 @@ TEST_SUITE("make_ca/authority_files") {
         CHECK(both.verdict_on("new.test") == "ok");
         CHECK_FALSE(std::filesystem::exists(both.at.file("ca.key.new")));
         CHECK_FALSE(std::filesystem::exists(both.at.file("ca.pem.new")));
+    }
+
+    TEST_CASE("a renewed file has the owner and the mode of the one before") {
+        const two_tiers both{{"a.test"}};
+        const auto& [certificate, key] = both.intermediate;
+        REQUIRE(::chmod(key.c_str(), 0440) == 0);
+        REQUIRE(::chmod(certificate.c_str(), 0600) == 0);
+        constexpr unsigned service = 64321, its_group = 64322;
+        const bool is_root = ::geteuid() == 0;
+        if (is_root) {
+            REQUIRE(::chown(key.c_str(), service, its_group) == 0);
+            REQUIRE(::chown(certificate.c_str(), service, its_group) == 0);
+        } else {
+            MESSAGE("skipped: only root can give files away");
+        }
+        const auto before = text_of(key);
+        (void)write_intermediate(
+            both.settings, {both.at.file("root"), "", std::chrono::days{100}, true}, wall_now());
+        CHECK(text_of(key) != before);
+        CHECK(mode_of(key) == 0440);
+        CHECK(mode_of(certificate) == 0600);
+        for (const auto& one : {key, certificate}) {
+            CAPTURE(one);
+            struct ::stat found {};
+            REQUIRE(::stat(one.c_str(), &found) == 0);
+            CHECK(found.st_uid == (is_root ? service : ::geteuid()));
+            CHECK(found.st_gid == (is_root ? its_group : ::getegid()));
+        }
     }
 
     TEST_CASE("where one of two can't be renewed both stay as they were") {
