@@ -98,6 +98,8 @@ using head_ptr = std::shared_ptr<const fetched_head>;
 struct confirmation {
     std::string origin, peer;
     std::chrono::microseconds origin_time{0};
+    /// By the Age that it states: 0 where whoever was asked confirmed it for this request.
+    http::seconds age{0};
     /// It was said to the client whose request was sent, and to nobody else: what was made of it is no
     /// answer to whoever shares the fetch.
     bool for_one_client = false;

@@ -1,6 +1,7 @@
 #include "proxy/cache/recency.hpp"
 
 #include "proxy/cache/partial_response.hpp"
+#include "proxy/http/conditional.hpp"
 #include "proxy/http/date.hpp"
 #include "proxy/http/vary.hpp"
 
@@ -39,6 +40,15 @@ std::optional<wall_time> date_of(const stored_response& one) {
     return date_in(one.fields(), came(one));
 }
 
+// Weak or strong: so much the same that neither is newer.
+bool have_one_tag(const stored_response& one, const stored_response& other) {
+    const auto lines = one.validating_fields();
+    const auto other_lines = other.validating_fields();
+    const auto* tag = http::find(lines, http::field_id::etag);
+    const auto* other_tag = http::find(other_lines, http::field_id::etag);
+    return tag != nullptr && other_tag != nullptr && http::equal_weak(tag->value, other_tag->value);
+}
+
 }  // namespace
 
 std::uint16_t next_turn() noexcept {
@@ -68,11 +78,10 @@ bool is_dated_before(http::field_list newcomer, wall_time came, const stored_res
 }
 
 bool puts_an_end_to(const newcomer& by, const stored_response& older) {
-    if (by.is_stored && older.vary() == by.response.vary()) {
-        return false;
-    }
-    return http::matches(older.vary(), older.selecting(), by.request) &&
-           !is_outdated_by(by.response, older) &&
+    const bool stays = by.is_stored ? older.vary() == by.response.vary()
+                                    : came(older) > asked(by.response);
+    return !stays && http::matches(older.vary(), older.selecting(), by.request) &&
+           !is_outdated_by(by.response, older) && !have_one_tag(by.response, older) &&
            (by.is_stored || !are_of_one_representation(by.response, older));
 }
 

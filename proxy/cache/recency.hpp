@@ -45,12 +45,13 @@ namespace reprise::proxy::cache {
 struct newcomer {
     const stored_response& response;  ///< its head is enough
     http::field_list request;         ///< as forwarded (vary.hpp)
-    bool is_stored = false;           ///< false: no tier takes it
+    bool is_stored = false;           ///< false: no tier had room for it
 };
 
-/// Whether `older`, of the same key, is to go for `by`: the request would have selected it, and it is not
-/// the more recent. False for what has gone already where `by` is stored, its own variant; and where it
-/// is not stored, for the same representation, which another fetch may be writing just now.
+/// Whether `older`, of the same key, is to go for `by`: the request would have selected it, it is not the more
+/// recent, and has not the same ETag; nor, where `by` is not stored, another strong validator that is the same. False for what has
+/// gone already where `by` is stored, its own variant; and where it is not stored, for what came
+/// since it was asked for: that may have had the room.
 /// No allocation where `by` is stored and both have the same Vary.
 [[nodiscard]] bool puts_an_end_to(const newcomer& by, const stored_response& older);
 

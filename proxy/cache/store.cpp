@@ -146,24 +146,36 @@ void store::end_older(const filter::key_hash& key,
     while (const auto older = memory_.ended_by(key, url, by)) {
         drop_alone(key, url, older);
     }
-    const bool is_on_disk = found && disk_ &&
-                            found->disk_record.load(std::memory_order_relaxed) != 0 &&
-                            !disk_->was_dropped(*found);
-    if (is_on_disk && puts_an_end_to(by, *found)) {
+    // It may be on disk alone, or on its way there.
+    const bool has_gone = !found || (disk_ && disk_->was_dropped(*found));
+    if (!has_gone && puts_an_end_to(by, *found)) {
         drop_alone(key, url, found);
     }
+}
+
+bool store::has_ended_since(const filter::key_hash& key,
+                            std::string_view url,
+                            const stored_response& response,
+                            invalidation_mark asked) const {
+    return memory_.invalidated().since(key, asked.count) ||
+           !memory_.purges().judge(url, response.tags(), asked.purges).none();
 }
 
 // Unlike drop(), it takes nothing else of the key from a disk that works: a newer response may be there.
 void store::drop_alone(const filter::key_hash& key,
                        std::string_view url,
                        const stored_ptr& outdated) {
+    const auto record = outdated->disk_record.load(std::memory_order_relaxed);
     if (disk_) {
         note_outdated(key, url);
         drop_from_disk(key, *outdated);
     }
     if (!memory_.drop(key, url, outdated)) {
         (void)drop_copy(key, url, outdated);
+    }
+    // What put it there meanwhile did not find it dropped, and what drops it found nothing there.
+    if (disk_ && record == 0 && outdated->disk_record.load(std::memory_order_relaxed) != 0) {
+        drop_from_disk(key, *outdated);
     }
 }
 

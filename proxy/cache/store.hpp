@@ -171,8 +171,13 @@ public:
                         std::string_view url,
                         const stored_response& response);
 
+    /// Whether what was asked for then, and has come, was purged or invalidated since: put() refuses it for that.
+    [[nodiscard]] bool has_ended_since(const filter::key_hash& key,
+                                       std::string_view url,
+                                       const stored_response& response,
+                                       invalidation_mark asked) const;
     /// What `by` puts an end to (recency.hpp) goes from both tiers. To be called when it is known whether
-    /// `by` is stored, by put() or finish_on_disk(), which see to its own variant.
+    /// `by` is stored, by put(), put_over() or finish_on_disk(), which see to its own variant.
     /// @param found  what the request's look-up had found, which may be on disk alone; or null
     void end_older(const filter::key_hash& key,
                    std::string_view url,

@@ -33,8 +33,8 @@ bool is_server_error(unsigned status) noexcept {
 
 }  // namespace
 
-bool ends_use(unsigned status, bool by_success) noexcept {
-    return status == 404 || status == 410 || (by_success && status >= 200 && status <= 299);
+bool ends_use(unsigned status, bool behind) noexcept {
+    return status == 404 || status == 410 || (behind && status >= 200 && status <= 299);
 }
 
 // ---- sights ----
@@ -267,7 +267,7 @@ void keeping::note_verdict(cache::fetched_head& head, const received& came) {
         w_.common.uncacheable.note(order_.key, head.verdict, steady_now(), uncacheable_for);
     }
     if (!storable || (head.length && !fits_stores(status, *head.length))) {
-        end_what_it_replaces(status);
+        end_what_it_replaces(status, head.asked_at);
     }
     if (!storable) {
         head.detail = http::to_string(head.verdict);
@@ -277,18 +277,20 @@ void keeping::note_verdict(cache::fetched_head& head, const received& came) {
     }
 }
 
-// It may not be kept, or nowhere: what is stored must not go on standing in for it. That is what was
-// validated, or sent stale; and whatever it would have taken the place of, were there room, which no part
-// does.
-void keeping::end_what_it_replaces(unsigned status) {
+// It may not be kept, or nowhere, and what was validated, or sent stale, must not go on standing in for it.
+// What that hid, being the same under another Vary, goes with it.
+void keeping::end_what_it_replaces(unsigned status, wall_time asked_at) {
+    auto& store = w_.common.store;
     const auto behind = order_.behind();
-    const bool takes_place = storable_ && whom_ == word_of::origin && status != 206;
-    auto stored = behind ? behind : order_.validating();
-    if (!stored && takes_place) {
-        stored = order_.found;
+    const auto stored = behind ? behind : order_.validating();
+    if (!stored || !ends_use(status, bool{behind})) {
+        return;
     }
-    if (stored && ends_use(status, behind || takes_place)) {
-        (void)w_.common.store.drop(order_.key, order_.url, stored);
+    (void)store.drop(order_.key, order_.url, stored);
+    for (bool goes_on = true; goes_on;) {
+        const auto next = store.peek(order_.key, order_.url, order_.request->head.fields).response;
+        goes_on = next && next->freshness().response_time <= asked_at &&
+                  store.drop(order_.key, order_.url, next);
     }
 }
 

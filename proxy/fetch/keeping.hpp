@@ -71,7 +71,7 @@ private:
     void note_sights(std::size_t sights);
     void record_sights();
     void note_verdict(cache::fetched_head& head, const received& came);
-    void end_what_it_replaces(unsigned status);
+    void end_what_it_replaces(unsigned status, wall_time asked_at);
     [[nodiscard]] bool is_older_elsewhere(const received& came) const;
     [[nodiscard]] bool leaves_stored(const received& came) const;
     [[nodiscard]] bool fits_stores(unsigned status, std::uint64_t length) const;
@@ -100,8 +100,8 @@ private:
     [[nodiscard]] bool store_body();
     [[nodiscard]] bool store_whole(const cache::response_draft& made);
     void store_part(cache::response_draft added);
-    void end_unreplaced();
-    void end_older(const cache::stored_response& than, bool is_stored);
+    void end_unreplaced() noexcept;
+    void end_older(const cache::stored_response& than, bool is_stored) noexcept;
     void append_kept_head(std::string& to) const;
     [[nodiscard]] cache::response_draft made_of_head(std::uint64_t bytes) const;
     void describe(cache::response_draft& stored) const;
@@ -136,8 +136,7 @@ private:
 };
 
 /// Whether the answer to a validation, or to a request that replaces what is stored, ends the use
-/// of that: 404 and 410 do, and so does any 2xx (`by_success`) if no client waits, or if it would be
-/// stored instead were there room.
-[[nodiscard]] bool ends_use(unsigned status, bool by_success) noexcept;
+/// of that: 404 and 410 do, and if no client waits (`behind`) any 2xx does.
+[[nodiscard]] bool ends_use(unsigned status, bool behind) noexcept;
 
 }  // namespace reprise::proxy::fetch

@@ -173,21 +173,32 @@ void keeping::finish(bool trusted, cache::packed_wait took) {
     }
 }
 
-// It is whole, and nowhere: what it was to replace would go on answering in its stead. A part says nothing
-// of the rest.
-void keeping::end_unreplaced() {
-    if (!order_.replaces || head_->status == 206) {
+// It is whole, and there was room for it nowhere: what it was to replace would go on answering in its stead. A part
+// says nothing of the rest, another cache's copy nothing of the origin, and what was sent stale has rules of its
+// own (end_what_was_sent). Without memory the older stays.
+void keeping::end_unreplaced() noexcept {
+    if (!order_.replaces || order_.behind() || head_->status == 206 || whom_ != word_of::origin) {
         return;
     }
-    auto head = made_of_head(into_.received());
-    describe(head);
-    end_older(*cache::stored_response::make(head), false);
+    try {
+        auto head = made_of_head(into_.received());
+        describe(head);
+        const auto whole = cache::stored_response::make(head);
+        if (!w_.common.store.has_ended_since(order_.key, order_.url, *whole, begun_at_)) {
+            end_older(*whole, false);
+        }
+    } catch (const std::bad_alloc&) {
+    }
 }
 
-// What the same request had before would answer it again when `than` leaves, or if it is not there at all.
-void keeping::end_older(const cache::stored_response& than, bool is_stored) {
-    w_.common.store.end_older(
-        order_.key, order_.url, {than, order_.request->head.fields, is_stored}, order_.found);
+// What the same request had before would answer it again when `than` leaves, or if it is not there at all. Its body has
+// come whole, and no reader loses it because there is no memory for this.
+void keeping::end_older(const cache::stored_response& than, bool is_stored) noexcept {
+    try {
+        w_.common.store.end_older(
+            order_.key, order_.url, {than, order_.request->head.fields, is_stored}, order_.found);
+    } catch (const std::bad_alloc&) {
+    }
 }
 
 void keeping::count_stored(std::uint64_t bytes) {

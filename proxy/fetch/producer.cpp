@@ -152,6 +152,9 @@ bool producer::adopt_not_modified(bool dubious) {
     if (const auto* parent = sources_.parent()) {
         asked->peer = parent->name;
     }
+    if (!at_.from.came.fetched_now) {
+        asked->age = http::stated_age(at_.from.came.head.fields).value_or(http::seconds{0});
+    }
     asked->for_one_client = by.is_for_one_client();
     into_.producer_validated(fresh, std::move(asked));
     at_.from.lease.buffer().consume(at_.from.came.head.bytes);

@@ -119,20 +119,22 @@ bool would_answer(const exchange_state& x, const cache::fetched_head& head, wall
            http::reuse::must_validate;
 }
 
-// What a follower asks for itself (RFC 9111 5.2.1.1, 5.2.1.3): a 304 from another cache has an Age. The
-// time that the origin took is none for a follower, which has waited for it: so reloads (max-age=0)
-// share what was confirmed since they joined.
+// What a follower asks for itself (RFC 9111 5.2.1.1, 5.2.1.3). A 304 from another cache has an Age, which
+// may be no more than the time that this took to ask the origin itself. An origin's own is of this moment, however slow
+// or wrong its clock: so reloads (max-age=0) share it.
 bool is_young_enough(const http::request_directives& asked,
                      const http::freshness_facts& facts,
                      const cache::confirmation* by,
                      wall_time now) {
-    constexpr http::seconds rounding{1};
-    const auto waited = by != nullptr ? std::chrono::ceil<http::seconds>(by->origin_time) + rounding
-                                      : http::seconds{0};
-    const bool is_reload = asked.max_age && *asked.max_age == http::seconds{0};
-    const bool is_older = asked.max_age && http::current_age(facts, now) > *asked.max_age + waited;
-    const bool ends_sooner = asked.min_fresh && http::remaining(facts, now) < *asked.min_fresh;
-    return !is_older && !ends_sooner && (by != nullptr || !is_reload);
+    if (asked.min_fresh && http::remaining(facts, now) < *asked.min_fresh) {
+        return false;
+    }
+    if (by == nullptr) {
+        return !asked.max_age || (*asked.max_age != http::seconds{0} &&
+                                  http::current_age(facts, now) <= *asked.max_age);
+    }
+    return !asked.max_age ||
+           by->age <= *asked.max_age + std::chrono::ceil<http::seconds>(by->origin_time);
 }
 
 // What a 304 made of a stored response may serve a follower too, where it was not said to its own client

@@ -273,7 +273,7 @@ TEST_SUITE("scenario/rfc9111_model") {
             const bool kept = model_.heard(path_, request, said_now, now);
             if (!kept && validated && (answer.status == 404 || answer.status == 410)) {
                 REQUIRE(said.chosen != nullptr);
-                model_.ended(path_, *said.chosen);
+                model_.ended(path_, request);
             }
         }
 

@@ -173,6 +173,15 @@ bool selects(const field_lines& request, const cache_model::kept& it) {
     });
 }
 
+std::string tag_of(const cache_model::kept& it) {
+    const auto tag = it.response.fields.all("ETag");
+    return tag.starts_with("W/") ? tag.substr(2) : tag;
+}
+
+bool have_one_tag(const cache_model::kept& a, const cache_model::kept& b) {
+    return !tag_of(a).empty() && tag_of(a) == tag_of(b);
+}
+
 bool is_near(model_time a, model_time b) {
     return std::abs(a - b) <= 1;
 }
@@ -253,15 +262,16 @@ bool cache_model::heard(const std::string& url,
         return false;
     }
     auto& all = resources_[url];
-    // By another Vary too: they would be found again when the newer one has gone.
-    std::erase_if(all, [&](const kept& old) { return selects(request, old); });
+    // By another Vary too: they would be found again when the newer one has gone. But not the very same.
+    std::erase_if(all, [&](const kept& old) {
+        return old.selecting == it.selecting || (selects(request, old) && !have_one_tag(old, it));
+    });
     all.push_back(std::move(it));
     return true;
 }
 
-void cache_model::ended(const std::string& url, const kept& of) {
-    auto& all = resources_.at(url);
-    std::erase_if(all, [&](const kept& one) { return &one == &of; });
+void cache_model::ended(const std::string& url, const field_lines& request) {
+    std::erase_if(resources_.at(url), [&](const kept& one) { return selects(request, one); });
 }
 
 // 3.2 and 4.3.4

@@ -56,8 +56,8 @@ public:
                    const kept& of,
                    const field_lines& not_modified,
                    model_time now);
-    /// The origin was asked whether `of` still holds, and said that there is nothing.
-    void ended(const std::string& url, const kept& of);
+    /// The origin was asked whether what it had for this request still holds, and said that there is nothing.
+    void ended(const std::string& url, const field_lines& request);
     /// An unsafe method succeeded.
     void changed(const std::string& url) { resources_.erase(url); }
     /// A server error may be answered with it (RFC 5861 4).

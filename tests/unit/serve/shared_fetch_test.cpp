@@ -168,8 +168,11 @@ TEST_CASE("what a follower says of age holds for what a 304 has confirmed, too")
                  "hello");
         const auto kept = at.at.common.store.find(at.key(), url, {}).response;
         REQUIRE(kept);
-        at.lead.order->into->producer_validated(
-            kept, row.is_confirmed ? std::make_shared<cache::confirmation>() : nullptr);
+        auto by = row.is_confirmed ? std::make_shared<cache::confirmation>() : nullptr;
+        if (by) {
+            by->age = std::chrono::seconds{row.age};
+        }
+        at.lead.order->into->producer_validated(kept, by);
         at.settle();
         CHECK(at.orders.size() == (row.shares ? 0 : 1));
         CHECK(at.sink.sent.empty() == !row.shares);
