@@ -29,6 +29,12 @@ follow_plan plan() {
     return made;
 }
 
+follow_plan plan_for_squid() {
+    auto made = plan();
+    made.squid = true;
+    return made;
+}
+
 std::vector<std::byte> whole(std::uint64_t keys, std::uint64_t counter) {
     return filter::encode(digest_of_keys(size, 0, keys, counter));
 }
@@ -456,9 +462,7 @@ TEST_SUITE("peer/digest_follower") {
     }
 
     TEST_CASE("a Squid's digest is taken, and asked for again when it says") {
-        auto squid = plan();
-        squid.squid = true;
-        digest_follower f{squid, 1, start};
+        digest_follower f{plan_for_squid(), 1, start};
         const auto bytes = filter::test::squid_bytes("digest-1500.bin");
         auto answer = good(bytes);
         answer.fresh_for = 300s;
@@ -474,9 +478,7 @@ TEST_SUITE("peer/digest_follower") {
     }
 
     TEST_CASE("how long a Squid's digest is used hangs on what it said last") {
-        auto squid = plan();
-        squid.squid = true;
-        digest_follower f{squid, 1, start};
+        digest_follower f{plan_for_squid(), 1, start};
         const auto bytes = filter::test::squid_bytes("digest-1500.bin");
         auto answer = good(bytes);
         answer.fresh_for = 3600s;
@@ -490,9 +492,7 @@ TEST_SUITE("peer/digest_follower") {
     }
 
     TEST_CASE("a Squid's digest that has not changed since is not sent again") {
-        auto squid = plan();
-        squid.squid = true;
-        digest_follower f{squid, 1, start};
+        digest_follower f{plan_for_squid(), 1, start};
         CHECK(f.ask(start).modified_since.empty());
         const auto bytes = filter::test::squid_bytes("digest-1500.bin");
         auto answer = good(bytes);
