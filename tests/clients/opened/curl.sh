@@ -29,6 +29,6 @@ reload_proxy "$(opening "$work/longer_ca" files.test added.test)" "$port"
 as_client late "$root_pem" added.test
 check "listed, it is opened, for clients that know the root as before" 0 "$status"
 is_whole late
-is_at_least "tunnels to it that were opened" 1 "$(of_host opened added.test)"
+is_at_least "tunnels to it that were opened" 1 of_host opened added.test
 without_ca fails
 stop_proxy

@@ -97,7 +97,7 @@ install c
 times=$(asked site "GET /$wheel 200 ")
 ((times >= 1 && times <= 2)) || fail "the origin was asked $times times for the wheel"
 echo "ok: the origin was asked for the wheel so many times: $times"
-is_at_least "bytes that c had of b" 300000 "$(figure 'reprise_sibling_bytes_total{sibling="b"}')"
+is_at_least "bytes that c had of b" 300000 figure 'reprise_sibling_bytes_total{sibling="b"}'
 
 if ((${#watching[@]})); then
     # The kernel hands packets over by the second; what is still with it when tcpdump ends is lost.
@@ -106,12 +106,12 @@ if ((${#watching[@]})); then
     sleep 1.2
     kill -INT "${watching[@]}" # it writes what it has, and ends
     wait "${watching[@]}"
-    is_at_least "bytes that passed between siblings" 300000 "$(stat -c %s "$work/siblings.packets")"
+    is_at_least "bytes that passed between siblings" 300000 stat -c %s "$work/siblings.packets"
     for word in files.test "$wheel" simple/ /data; do
         check "packets between siblings that say $word" 0 "$(grep -acF "$word" "$work/siblings.packets" || true)"
     done
     is_at_least "while clients say where they want to go" 3 \
-        "$(grep -acF 'CONNECT files.test' "$work/clients.packets")"
+        grep -acF 'CONNECT files.test' "$work/clients.packets"
     check "but not for what" 0 "$(grep -acF "$wheel" "$work/clients.packets" || true)"
 fi
 for node in "${nodes[@]}"; do

@@ -245,8 +245,12 @@ TEST_SUITE("net/password_checks") {
         }
         // Theirs is under way, and stays so, until ours is told.
         bool were_told = false;
-        const auto held = [&](user_name) { were_told = ours.wait(1); };
+        const auto held = [&, begins = theirs.call()](user_name whose) {
+            begins(std::move(whose));
+            were_told = ours.wait(1);
+        };
         REQUIRE(checks.begin(order_for(users, "3", 2), held, steady_now()));
+        REQUIRE(theirs.wait(3));
         REQUIRE(checks.begin(order_for(users, "right", 1), ours.call(), steady_now()));
         REQUIRE(ours.wait(1));
         checks.finish();  // theirs has ended
