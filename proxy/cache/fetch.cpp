@@ -502,7 +502,7 @@ void fetch_reader::report::clear() {
     slices.clear();
     trailers.clear();
     fresh.reset();
-    by.reset();
+    confirmed.reset();
 }
 
 fetch_reader::fetch_reader(std::shared_ptr<fetch> source, net::wakeup::signal sleeper)
@@ -539,7 +539,7 @@ void fetch_reader::next(report& into, std::size_t most) {
     if (f.phase_ == fetch::phase::validated) {
         into.what = news::validated;
         into.fresh = f.validated_;
-        into.by = f.validated_by_;
+        into.confirmed = f.validated_by_;
         return;
     }
     if (f.phase_ == fetch::phase::upgraded) {

@@ -57,6 +57,18 @@
 
 namespace reprise::proxy::cache {
 
+/// By whom a request was answered, how long that took, and how old the answer says that it is.
+struct answered {
+    std::string origin;  ///< address connected to, for the log
+    std::string peer;    ///< the peer's name whose address that is; empty: it is the origin's
+    std::chrono::microseconds took{0};  ///< request sent to head read
+    /// As its Age has it; 0 where it was given for this request.
+    http::seconds age{0};
+    /// What the request demanded of that (RFC 9111 5.2.1). Those who waited for the answer are judged by both:
+    /// had they asked for themselves, they would have been told the same.
+    std::optional<http::seconds> max_age, min_fresh;
+};
+
 /// What is known when the head has arrived. Immutable.
 struct fetched_head {
     unsigned status = 0;
@@ -85,21 +97,16 @@ struct fetched_head {
     /// A 206's range; range_total 0: unknown, or not to be relied on.
     std::uint64_t range_first = 0, range_last = 0, range_total = 0;
     std::vector<std::string>
-        locations;       ///< Location and Content-Location of an answer to an unsafe method
-    std::string origin;  ///< address connected to, for the log
-    std::string peer;    ///< the peer's name whose address that is; empty: it is the origin's
+        locations;  ///< Location and Content-Location of an answer to an unsafe method
+    answered by;
     bool fed_by_sibling = false;  ///< a sibling sends it, and might wait for this instance itself
     bool from_sibling = false;    ///< and had it stored
-    std::chrono::microseconds origin_time{0};  ///< request sent to head read
 };
 using head_ptr = std::shared_ptr<const fetched_head>;
 
-/// Who said that what is stored still holds, for the log (as in fetched_head), and to whom.
+/// That what is stored still holds.
 struct confirmation {
-    std::string origin, peer;
-    std::chrono::microseconds origin_time{0};
-    /// By the Age that it states: 0 where whoever was asked confirmed it for this request.
-    http::seconds age{0};
+    answered by;
     /// It was said to the client whose request was sent, and to nobody else: what was made of it is no
     /// answer to whoever shares the fetch.
     bool for_one_client = false;
@@ -292,7 +299,7 @@ public:
         std::string trailers;
         failure why;
         stored_ptr fresh;
-        std::shared_ptr<const confirmation> by;  ///< of `validated`, perhaps
+        std::shared_ptr<const confirmation> confirmed;  ///< of `validated`, perhaps
         void clear();
     };
 

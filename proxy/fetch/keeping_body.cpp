@@ -106,7 +106,7 @@ std::string_view keeping::begin_on_disk(const cache::fetched_head& head,
                                              head.length,
                                              head.strong_etag,
                                              begun_at_,
-                                             cache::packed_wait{head.origin_time});
+                                             cache::packed_wait{head.by.took});
     if (on_disk_ && !into_.keep_outside()) {
         on_disk_.reset();
     }

@@ -77,6 +77,8 @@ private:
     awaitable<void> fetch_once();
     [[nodiscard]] trouble switch_protocols();
     [[nodiscard]] bool adopt_not_modified(bool dubious);
+    [[nodiscard]] const peer::known_peer* sibling_asked() const;
+    [[nodiscard]] cache::answered answered_by() const;
     [[nodiscard]] cache::head_ptr publish_head();
     [[nodiscard]] bool is_all_here(const cache::fetched_head& head);
     awaitable<void> pass_body(cache::head_ptr published);
@@ -145,18 +147,10 @@ bool producer::adopt_not_modified(bool dubious) {
         at_.let_go();
         return false;
     }
-    auto asked = std::make_shared<cache::confirmation>();
-    asked->origin = at_.from.lease.endpoint();
-    asked->origin_time = std::chrono::duration_cast<std::chrono::microseconds>(steady_now() -
-                                                                               at_.from.came.sent);
-    if (const auto* parent = sources_.parent()) {
-        asked->peer = parent->name;
-    }
-    if (!at_.from.came.fetched_now) {
-        asked->age = http::stated_age(at_.from.came.head.fields).value_or(http::seconds{0});
-    }
-    asked->for_one_client = by.is_for_one_client();
-    into_.producer_validated(fresh, std::move(asked));
+    auto confirmed = std::make_shared<cache::confirmation>();
+    confirmed->by = answered_by();
+    confirmed->for_one_client = by.is_for_one_client();
+    into_.producer_validated(fresh, std::move(confirmed));
     at_.from.lease.buffer().consume(at_.from.came.head.bytes);
     at_.from.lease.note_kept(order_->url);
     at_.give_back();
@@ -164,25 +158,34 @@ bool producer::adopt_not_modified(bool dubious) {
     return true;
 }
 
+// A home is believed as the sibling that it is.
+const peer::known_peer* producer::sibling_asked() const {
+    return at_.from.sibling ? at_.from.sibling.get() : sources_.home();
+}
+
+cache::answered producer::answered_by() const {
+    const auto& from = at_.from;
+    auto by = age_in(from.came, *order_);
+    by.origin = from.lease.endpoint();
+    by.took = std::chrono::duration_cast<std::chrono::microseconds>(steady_now() - from.came.sent);
+    const auto* sibling = sibling_asked();
+    if (const auto* via = sibling != nullptr ? sibling : sources_.parent()) {
+        by.peer = via->name;
+    }
+    return by;
+}
+
 cache::head_ptr producer::publish_head() {
     const auto& o = *order_;
     auto& from = at_.from;
-    // A home is believed as the sibling that it is, and what it feeds is joined by none: it may ask
-    // this instance meanwhile.
-    const auto* sibling = from.sibling ? from.sibling.get() : sources_.home();
     auto head = head_for_readers(from.came, o, w_.common.pseudonym);
-    const auto* via = sibling != nullptr ? sibling : sources_.parent();
-    head->origin = from.lease.endpoint();
-    head->origin_time = std::chrono::duration_cast<std::chrono::microseconds>(steady_now() -
-                                                                              from.came.sent);
-    if (via != nullptr) {
-        head->peer = via->name;
-        head->fed_by_sibling = sibling != nullptr;
-        head->from_sibling = from.sibling != nullptr ||
-                             (sibling != nullptr && http::stated_age(from.came.head.fields));
-    }
+    head->by = answered_by();
+    // What a home feeds is joined by none: it may ask this instance meanwhile.
+    head->fed_by_sibling = sibling_asked() != nullptr;
+    head->from_sibling = from.sibling != nullptr ||
+                         (head->fed_by_sibling && http::stated_age(from.came.head.fields));
     if (sources_.knows_peers() && !from.may_be_replaced() && o.is_get) {
-        w_.common.peers->siblings().note_origin(head->origin_time);
+        w_.common.peers->siblings().note_origin(head->by.took);
     }
     keeping_.judge(*head, from.came);
     keeping_.is_known_to(head, into_.producer_head(head));

@@ -27,6 +27,16 @@ struct recycled_head : cache::fetched_head {
 
 }  // namespace
 
+cache::answered age_in(const received& from, const fetch_order& order) {
+    cache::answered by;
+    if (!from.fetched_now) {
+        by.age = http::stated_age(from.head.fields).value_or(http::seconds{0});
+    }
+    by.max_age = order.asked.max_age;
+    by.min_fresh = order.asked.min_fresh;
+    return by;
+}
+
 http::freshness_rules rules_for(const fetch_order& order,
                                 std::optional<http::seconds> at_most,
                                 http::field_list fields) {
@@ -107,6 +117,7 @@ std::shared_ptr<cache::fetched_head> head_for_readers(const received& from,
     head->freshness.response_time = from.resident_came;
     head->asked_at = from.resident_requested;
     head->asked_turn = from.turn;
+    head->by = age_in(from, order);
     head->vary = vary_of(order, fields);
     if (!head->vary.empty()) {
         head->selecting = http::selecting_values(head->vary, order.request->head.fields);

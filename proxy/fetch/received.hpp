@@ -33,6 +33,9 @@ struct received {
     std::optional<http::seconds> at_most{};
 };
 
+/// What it says of its age, and what `order` demanded of that; not by whom, and how long that took.
+[[nodiscard]] cache::answered age_in(const received& from, const fetch_order& order);
+
 /// By which the lifetime of a response with these fields is told: the order's, and nothing raised of
 /// what belongs to one client.
 /// @param at_most  received's

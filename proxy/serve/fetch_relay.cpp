@@ -107,48 +107,71 @@ void compose_not_modified(exchange_state& x,
     x.out.add(text);
 }
 
+/// What a fetch is to a follower.
+enum class fit : std::uint8_t { answers, too_old, not_its };
+
+// What a follower that waited for it asks for itself of its age (RFC 9111 5.2.1.1, 5.2.1.3). An origin's own
+// answer is of this moment, however slow or wrong its clock: so reloads (max-age=0) share it. What another
+// cache had may be no older than the time that asking the origin itself took; but where it was told as much
+// as this one says, it would say the same once more.
+bool is_recent_enough(const http::request_directives& asked,
+                      const cache::answered& told,
+                      http::seconds remaining) {
+    const bool is_young = !asked.max_age || (told.max_age && *told.max_age <= *asked.max_age) ||
+                          told.age <= *asked.max_age + std::chrono::ceil<http::seconds>(told.took);
+    const bool lasts = !asked.min_fresh ||
+                       (told.min_fresh && *told.min_fresh >= *asked.min_fresh) ||
+                       remaining >= *asked.min_fresh;
+    return is_young && lasts;
+}
+
 // A follower is judged as if the head were a stored response's (RFC 9111 4): what could not answer
 // it from the store cannot answer it now.
-bool would_answer(const exchange_state& x, const cache::fetched_head& head, wall_time now) {
+fit judge_head(const exchange_state& x,
+               const cache::fetched_head& head,
+               standing stands,
+               wall_time now) {
     if (head.verdict != http::storability::storable ||
         !http::matches(head.vary, head.selecting, x.asked.head->fields) ||
         head.directives.private_fields || head.directives.no_cache_fields) {
-        return false;
+        return fit::not_its;
     }
-    return http::judge_reuse(head.directives, head.freshness, x.asked.facts.asked, now).what !=
-           http::reuse::must_validate;
-}
-
-// What a follower asks for itself (RFC 9111 5.2.1.1, 5.2.1.3). A 304 from another cache has an Age, which
-// may be no more than the time that this took to ask the origin itself. An origin's own is of this moment, however slow
-// or wrong its clock: so reloads (max-age=0) share it.
-bool is_young_enough(const http::request_directives& asked,
-                     const http::freshness_facts& facts,
-                     const cache::confirmation* by,
-                     wall_time now) {
-    if (asked.min_fresh && http::remaining(facts, now) < *asked.min_fresh) {
-        return false;
+    const auto& asked = x.asked.facts.asked;
+    auto beside_age = asked;
+    if (stands == standing::awaits) {
+        beside_age.max_age = beside_age.min_fresh = std::nullopt;
     }
-    if (by == nullptr) {
-        return !asked.max_age || (*asked.max_age != http::seconds{0} &&
-                                  http::current_age(facts, now) <= *asked.max_age);
+    const auto judged = http::judge_reuse(head.directives, head.freshness, beside_age, now);
+    if (judged.what == http::reuse::must_validate) {
+        return fit::not_its;
     }
-    return !asked.max_age ||
-           by->age <= *asked.max_age + std::chrono::ceil<http::seconds>(by->origin_time);
+    return stands != standing::awaits || is_recent_enough(asked, head.by, judged.ttl)
+               ? fit::answers
+               : fit::too_old;
 }
 
 // What a 304 made of a stored response may serve a follower too, where it was not said to its own client
-// alone; that it is fresh is not asked, since it was validated just now. `by` is null where nobody was
+// alone; that it is fresh is not asked, since it was validated just now. `how` is null where nobody was
 // asked: it had come, and was fresh, when its leader began.
-bool may_share(const exchange_state& x,
-               const cache::stored_response& fresh,
-               const cache::confirmation* by,
-               wall_time now) {
+fit judge_confirmed(const exchange_state& x,
+                    const cache::stored_response& fresh,
+                    const cache::confirmation* how,
+                    wall_time now) {
     const auto allowed = fresh.directives();
-    return !(by != nullptr && by->for_one_client) && !fresh.parts() &&
-           http::matches(fresh.vary(), fresh.selecting(), x.asked.head->fields) &&
-           !allowed.private_ && !allowed.no_store && !allowed.no_cache &&
-           is_young_enough(x.asked.facts.asked, fresh.freshness(), by, now);
+    if ((how != nullptr && how->for_one_client) || fresh.parts() ||
+        !http::matches(fresh.vary(), fresh.selecting(), x.asked.head->fields) || allowed.private_ ||
+        allowed.no_store || allowed.no_cache) {
+        return fit::not_its;
+    }
+    const auto& asked = x.asked.facts.asked;
+    const auto facts = fresh.freshness();
+    if (how == nullptr) {
+        return http::judge_reuse(allowed, facts, asked, now).what != http::reuse::must_validate
+                   ? fit::answers
+                   : fit::too_old;
+    }
+    return is_recent_enough(asked, how->by, http::remaining(facts, now)) ? fit::answers
+                                                                         : fit::too_old;
 }
 
 // What is stored, stale, may stand in for an answer that the origin failed to give; `disconnected`:
@@ -260,7 +283,7 @@ awaitable<std::optional<ended_or_next>> fetch_relay::give(cache::fetch_reader& r
 
 // Not for followers: before the head nobody knows whether they may share the response.
 awaitable<ended> fetch_relay::pass_interim() {
-    if (x_.out.version != 11 || follows_) {
+    if (x_.out.version != 11 || follows()) {
         co_return ended::keep;
     }
     x_.out.text = std::move(x_.memory.report.interim);
@@ -277,7 +300,9 @@ awaitable<ended> fetch_relay::pass_interim() {
 bool fetch_relay::may_follow(const cache::fetch_reader& reader) {
     // A sibling that joined before the head was there may be who feeds it, or pace it for others.
     const bool is_siblings = x_.asked.facts.asked.only_if_cached;
-    if (!would_answer(x_, *head_, resident_now()) ||
+    const auto fits = judge_head(x_, *head_, stands_, resident_now());
+    too_old_ = fits == fit::too_old;
+    if (fits != fit::answers ||
         (is_siblings && (head_->fed_by_sibling || !reader.source()->is_kept()))) {
         return false;
     }
@@ -290,9 +315,7 @@ bool fetch_relay::may_follow(const cache::fetch_reader& reader) {
 
 void fetch_relay::note_head(const cache::fetched_head& head) {
     auto& book = x_.book;
-    book.origin = head.origin;
-    book.origin_time = head.origin_time;
-    book.peer = head.peer;
+    book.note_answer(head.by);
     if (x_.w.common.access.wants_content_type()) {
         book.content_type = content_type_of(head.head);
     }
@@ -314,7 +337,7 @@ http::cache_status fetch_relay::status_of(const cache::fetch_reader& reader) con
     how.forward = x_.verdict.forward == http::forward_reason::none ? http::forward_reason::uri_miss
                                                                    : x_.verdict.forward;
     how.forward_status = head.status;
-    how.collapsed = follows_;
+    how.collapsed = follows();
     how.stored = is_stored(x_, head, *reader.source());
     const bool negative = head.freshness.source == http::lifetime_source::negative;
     if (!how.stored || head.probation) {
@@ -340,7 +363,7 @@ bool fetch_relay::is_not_modified(const cache::fetched_head& head) const {
 
 awaitable<std::optional<ended_or_next>> fetch_relay::take_head(cache::fetch_reader& reader) {
     head_ = x_.memory.report.head;
-    if (follows_ && !may_follow(reader)) {
+    if (follows() && !may_follow(reader)) {
         co_return std::nullopt;
     }
     const auto& head = *head_;
@@ -350,7 +373,7 @@ awaitable<std::optional<ended_or_next>> fetch_relay::take_head(cache::fetch_read
         co_return answers::stand_in{"origin-error"};
     }
     if (x_.asked.facts.is_get && head.verdict == http::storability::storable) {
-        x_.book.how = follows_            ? outcome::collapsed
+        x_.book.how = follows()           ? outcome::collapsed
                       : head.from_sibling ? outcome::sibling
                                           : outcome::miss;
     } else {
@@ -370,23 +393,26 @@ awaitable<std::optional<ended_or_next>> fetch_relay::take_head(cache::fetch_read
 std::optional<ended_or_next> fetch_relay::take_validated() {
     const auto now = resident_now();
     const auto fresh = x_.memory.report.fresh;
-    const auto& by = x_.memory.report.by;
-    if (follows_ && !may_share(x_, *fresh, by.get(), now)) {
-        return std::nullopt;
+    const auto& confirmed = x_.memory.report.confirmed;
+    if (follows()) {
+        const auto fits = judge_confirmed(x_, *fresh, confirmed.get(), now);
+        if (fits != fit::answers) {
+            too_old_ = fits == fit::too_old;
+            held_before_ = too_old_ ? fresh : nullptr;
+            return std::nullopt;
+        }
     }
     x_.sending = fresh;
     x_.book.how = outcome::revalidated;
-    if (by) {
-        x_.book.origin = by->origin;
-        x_.book.peer = by->peer;
-        x_.book.origin_time = by->origin_time;
+    if (confirmed) {
+        x_.book.note_answer(confirmed->by);
     }
     http::cache_status how;
     how.forward = x_.verdict.forward == http::forward_reason::none ? http::forward_reason::stale
                                                                    : x_.verdict.forward;
     how.forward_status = 304;
     how.stored = true;
-    how.collapsed = follows_;
+    how.collapsed = follows();
     how.ttl = http::remaining(fresh->freshness(), now);
     stored_pieces made{x_, *fresh};
     made.compose(now, how);
@@ -404,8 +430,8 @@ std::optional<ended_or_next> fetch_relay::take_upgrade() {
 std::optional<ended_or_next> fetch_relay::take_failure() {
     auto why = std::move(x_.memory.report.why);
     // It is another client's share; or the one that leads may not stand in for its client.
-    if (follows_ && (why.code == failure_code::client_share_used ||
-                     why.code == failure_code::tls_client_certificate)) {
+    if (follows() && (why.code == failure_code::client_share_used ||
+                      why.code == failure_code::tls_client_certificate)) {
         return std::nullopt;
     }
     return answer_to_failed_fetch(x_, std::move(why));

@@ -4,22 +4,33 @@
 #include "proxy/fetch/order.hpp"
 #include "proxy/serve/exchange_state.hpp"
 
+#include <cstdint>
 #include <optional>
 
 namespace reprise::proxy::serve {
 
+/// How a request stands to the fetch that may answer it.
+enum class standing : std::uint8_t {
+    leads,       ///< it was begun for this request
+    awaits,      ///< it was joined before its head was there
+    joins_late,  ///< after
+};
+
 /// Relays one fetch, from its beginning.
 class fetch_relay {
 public:
-    /// `order` is the fetch's, or what it would have been if this request `follows` another's
-    /// fetch.
-    fetch_relay(exchange_state& x, fetch::fetch_order& order, bool follows)
+    /// `order` is the fetch's, or what it would have been if this request does not lead.
+    fetch_relay(exchange_state& x, fetch::fetch_order& order, standing stands)
         : x_{x},
           order_{order},
-          follows_{follows} {}
+          stands_{stands} {}
 
     /// None: nothing was sent, and this fetch is not to answer this request.
     [[nodiscard]] awaitable<std::optional<ended_or_next>> give(cache::fetch_reader& reader);
+    /// Why it gave none: for its age alone, which an answer to this request's own demands may not have.
+    [[nodiscard]] bool was_too_old() const noexcept { return too_old_; }
+    /// What was found to hold still, but too long ago; null: a response had come instead.
+    [[nodiscard]] const cache::stored_ptr& held_before() const noexcept { return held_before_; }
     /// Its client has left, perhaps, before it was looked at what the origin said: what follows from an
     /// unsafe method's success follows all the same.
     void note_unseen_head(const cache::fetch_reader& reader);
@@ -37,7 +48,11 @@ private:
 
     exchange_state& x_;
     fetch::fetch_order& order_;
-    const bool follows_;
+    [[nodiscard]] bool follows() const noexcept { return stands_ != standing::leads; }
+
+    const standing stands_;
+    bool too_old_ = false;
+    cache::stored_ptr held_before_;
     cache::head_ptr head_;
 };
 

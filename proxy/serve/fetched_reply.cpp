@@ -74,17 +74,18 @@ bool fetched_reply::must_be_alone() const {
 
 awaitable<ended_or_next> fetched_reply::give_alone() {
     const auto reader = fetch_alone(x_, order_);
-    fetch_relay relay{x_, *order_, false};
+    fetch_relay relay{x_, *order_, standing::leads};
     auto out = co_await relay.give(*reader);
     co_return std::move(*out);  // only followers are sent away
 }
 
 // A follower of an error that may pass waits once more, for the next leader: a recovering origin is
-// not asked by all at once.
+// not asked by all at once. So does one for which the answer was too old: what is asked with its own
+// demands may be younger, and all that make them share that.
 awaitable<ended_or_next> fetched_reply::give_together() {
     auto& fetches = x_.w.common.fetches;
     const auto& asked = x_.asked;
-    for (bool waited_for_error = false;; waited_for_error = true) {
+    for (bool is_second = false;; is_second = true) {
         auto place = fetches.join_or_lead(
             asked.key, asked.url, x_.out.news().handle(), x_.settings->fetches);
         if (place.leads && came_meanwhile(x_, *place.reader)) {
@@ -104,7 +105,10 @@ awaitable<ended_or_next> fetched_reply::give_together() {
                 note_late_sight(place.reader->source());
             }
         }
-        fetch_relay relay{x_, *order_, !place.leads};
+        const auto stands = place.leads        ? standing::leads
+                            : place.head_known ? standing::joins_late
+                                               : standing::awaits;
+        fetch_relay relay{x_, *order_, stands};
         auto out = co_await relay.give(*place.reader);
         if (out) {
             co_return std::move(*out);
@@ -112,10 +116,16 @@ awaitable<ended_or_next> fetched_reply::give_together() {
         x_.w.counts.collapsed_released.add();
         const auto from = place.reader->source();
         const auto head = from->head();
-        if (waited_for_error || !head || !cache::is_passing(head->status)) {
+        const bool may_pass = relay.was_too_old() || (head && cache::is_passing(head->status));
+        if (is_second || !may_pass) {
             order_->validate_nothing();
             ask_as_the_client_does(x_, *order_);
             break;
+        }
+        if (const auto& held = relay.held_before()) {
+            order_->what = fetch::wanted::validating{held};
+            order_->found = held;
+            order_->replaces = true;
         }
         fetches.remove(asked.key, from);
     }

@@ -47,6 +47,12 @@ ledger::ledger(ledger&& from) noexcept
       body_{from.body_},
       closed_{std::exchange(from.closed_, true)} {}
 
+void ledger::note_answer(const cache::answered& by) {
+    origin = by.origin;
+    peer = by.peer;
+    origin_time = by.took;
+}
+
 void ledger::note_first_byte() {
     if (!first_byte_) {
         first_byte_ = steady_now() - started_;

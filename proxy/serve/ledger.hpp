@@ -31,6 +31,7 @@
 #include <string_view>
 
 namespace reprise::proxy::cache {
+struct answered;
 struct stored_response;
 }  // namespace reprise::proxy::cache
 
@@ -60,6 +61,9 @@ public:
     bool handed_on = false;   ///< of those, for what belongs here
 
     [[nodiscard]] steady_time started() const noexcept { return started_; }
+
+    /// Somebody has answered what was asked for this request.
+    void note_answer(const cache::answered& by);
 
     /// Something of the answer has gone out: the first time counts.
     void note_first_byte();

@@ -38,8 +38,7 @@ awaitable<ended_or_next> partial_reply::give() {
         co_return x_.out.break_off(outcome::error, "internal");  // the head is first
     }
     const auto head = came.head;
-    x_.book.origin = head->origin;
-    x_.book.origin_time = head->origin_time;
+    x_.book.note_answer(head->by);
     if (fits(*head)) {
         co_return co_await send_around(*reader, head);
     }

@@ -33,12 +33,14 @@ awaitable<ended_or_next> under_way_reply::give() {
         x_.w.counts.collapsed_joined.add();
         const auto order = make_order(
             x_);  // nobody carries it out: the relay asks what it would be
-        fetch_relay relay{x_, *order, true};
+        fetch_relay relay{x_, *order, has_head ? standing::joins_late : standing::awaits};
         auto out = co_await relay.give(*reader);
         if (out && !would_ask_anybody(*out)) {
             co_return std::move(*out);
         }
-        x_.w.counts.collapsed_released.add();
+        if (!out) {  // one that fell out is counted already
+            x_.w.counts.collapsed_released.add();
+        }
     }
     if (x_.is_sites_question() &&
         !judge_destination(*x_.settings, x_.asked, x_.w.common.pseudonym)) {

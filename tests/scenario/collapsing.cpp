@@ -340,6 +340,56 @@ TEST_SUITE("scenario/collapsing") {
         }
     }
 
+    TEST_CASE(
+        "those who reload at once are one request, and one more where another cache was asked") {
+        struct row {
+            bool stored;
+            std::string leader, age;
+            std::size_t asked;
+        };
+        const std::string reload = "Cache-Control: max-age=0\r\n";
+        const std::string fields = "Cache-Control: max-age=600\r\nETag: \"v1\"\r\n";
+        for (const auto& row : {row{false, "", "", 1},
+                                row{false, reload, "Age: 50\r\n", 1},
+                                row{false, "", "Age: 50\r\n", 2},
+                                row{true, reload, "Age: 50\r\n", 1},
+                                row{true, "", "Age: 50\r\n", 2}}) {
+            CAPTURE(row.stored);
+            CAPTURE(row.leader);
+            CAPTURE(row.age);
+            world w;
+            if (row.stored) {
+                w.origin.on("/a", ok("Cache-Control: max-age=0\r\nETag: \"v1\"\r\n", "hello"));
+                CHECK(w.get("/a").status == 200);
+            }
+            const auto before = w.origin.count("/a");
+            std::atomic<std::size_t> asked{0};
+            auto& go = w.origin.make_gate();
+            auto& second = w.origin.make_gate();
+            w.origin.on("/a", [&](origin_request& request, origin_connection& connection) {
+                (asked++ == 0 ? go : second).wait();
+                const bool holds = request.get("If-None-Match") == "\"v1\"";
+                connection.send(holds ? raw_head("304 Not Modified", fields + row.age)
+                                      : ok(fields + row.age, "hello"));
+            });
+            auto all = gather(
+                w, followers, [&](std::size_t i) { return i == 0 ? row.leader : reload; });
+            go.open();
+            CHECK(all.leader.read().body == "hello");
+            if (row.asked == 2) {
+                CHECK(eventually([&] {
+                    return figure(w.proxy.stats(), figure_name::joined) ==
+                           static_cast<std::int64_t>(2 * followers - 1);
+                }));
+            }
+            second.open();
+            for (auto& one : all.rest) {
+                CHECK(one.read().body == "hello");
+            }
+            CHECK(w.origin.count("/a") == before + row.asked);
+        }
+    }
+
     TEST_CASE("an error keeps nobody from sharing the next fetch; what is nobody else's does") {
         struct row {
             const char* status;

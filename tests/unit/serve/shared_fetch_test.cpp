@@ -13,14 +13,12 @@ reprise::config::options small() {
     return out;
 }
 
-// A fetch that somebody else leads, and one who follows it.
-struct following : bench {
-    explicit following(const std::string& fields = "",
-                       const reprise::config::options& options = fetch::test::with_memory(1u << 20))
+// A fetch that somebody else leads.
+struct led : bench {
+    explicit led(const reprise::config::options& options = fetch::test::with_memory(1u << 20))
         : bench{options},
           place{join()},
-          lead{at, ordered()},
-          one{*this, get(fields)} {}
+          lead{at, ordered()} {}
 
     cache::collapse_table::place join() {
         auto made = at.common.fetches.join_or_lead(key(), url, {}, at.settings->fetches);
@@ -48,8 +46,31 @@ struct following : bench {
 
     cache::collapse_table::place place;
     arrival lead;
+};
+
+// And one who follows it.
+struct following : led {
+    explicit following(const std::string& fields = "",
+                       const reprise::config::options& options = fetch::test::with_memory(1u << 20))
+        : led{options},
+          one{*this, get(fields)} {}
+
     asking one;
 };
+
+http::request_directives directives(const std::string& text) {
+    const http::field line{http::field_id::cache_control, "Cache-Control", text};
+    return http::read_request_directives({&line, 1});
+}
+
+cache::answered told(int age, const std::string& asked) {
+    const auto read = directives(asked);
+    cache::answered by;
+    by.age = std::chrono::seconds{age};
+    by.max_age = read.max_age;
+    by.min_fresh = read.min_fresh;
+    return by;
+}
 
 constexpr std::size_t length = 600'000;
 const std::string long_one = fresh + "ETag: \"1\"\r\nContent-Length: 600000\r\n";
@@ -144,22 +165,28 @@ TEST_CASE("what a 304 has confirmed serves those who wait too, but not what it s
 
 TEST_CASE("what a follower says of age holds for what a 304 has confirmed, too") {
     struct {
-        std::string asks;
+        std::string asks, leader_asked;
         int age;
         bool is_confirmed, shares;
     } const rows[]{
-        {"max-age=0", 0, true, true},    // by the origin, within this second
-        {"max-age=0", 50, true, false},  // by another cache, which has asked before
-        {"max-age=0", 0, false, false},  // by nobody
-        {"max-age=80", 50, true, true},
-        {"max-age=20", 50, true, false},
-        {"max-age=20", 50, false, false},
-        {"min-fresh=20", 50, true, true},
-        {"min-fresh=80", 50, true, false},
-        {"max-stale", 50, true, true},
+        {"max-age=0", "", 0, true, true},            // by the origin, within this second
+        {"max-age=0", "", 50, true, false},          // by another cache, which has asked before
+        {"max-age=0", "max-age=0", 50, true, true},  // and would say so again
+        {"max-age=0", "max-age=10", 50, true, false},
+        {"max-age=0", "", 0, false, false},  // by nobody
+        {"max-age=80", "", 50, true, true},
+        {"max-age=20", "", 50, true, false},
+        {"max-age=20", "", 50, false, false},
+        {"min-fresh=20", "", 50, true, true},
+        {"min-fresh=80", "", 50, true, false},
+        {"min-fresh=80", "min-fresh=80", 50, true, true},
+        {"min-fresh=80", "min-fresh=70", 50, true, false},
+        {"min-fresh=80", "max-age=0", 50, true, false},
+        {"max-stale", "", 50, true, true},
     };
     for (const auto& row : rows) {
         CAPTURE(row.asks);
+        CAPTURE(row.leader_asked);
         CAPTURE(row.age);
         CAPTURE(row.is_confirmed);
         following at{"Cache-Control: " + row.asks + "\r\n"};
@@ -170,13 +197,76 @@ TEST_CASE("what a follower says of age holds for what a 304 has confirmed, too")
         REQUIRE(kept);
         auto by = row.is_confirmed ? std::make_shared<cache::confirmation>() : nullptr;
         if (by) {
-            by->age = std::chrono::seconds{row.age};
+            by->by = told(row.age, row.leader_asked);
         }
         at.lead.order->into->producer_validated(kept, by);
         at.settle();
-        CHECK(at.orders.size() == (row.shares ? 0 : 1));
         CHECK(at.sink.sent.empty() == !row.shares);
+        REQUIRE(at.orders.size() == (row.shares ? 0 : 1));
+        if (!row.shares) {
+            // Those that find it too old ask for what is younger together, and with its validators.
+            const auto from = at.origin();
+            CHECK(from.order->listed);
+            CHECK(from.order->validating() == kept);
+        }
     }
+}
+
+TEST_CASE(
+    "those who reload at once share what the origin gives, and what another cache was told to") {
+    struct {
+        std::string asks, leader_asked, age;
+        bool shares;
+    } const rows[]{
+        {"max-age=0", "", "", true},
+        {"max-age=0", "", "50", false},
+        {"max-age=0", "max-age=0", "50", true},
+        {"max-age=40", "max-age=45", "50", false},
+        {"min-fresh=20", "", "50", false},
+        {"min-fresh=20", "min-fresh=20", "50", true},
+        {"max-age=60", "", "50", true},
+    };
+    for (const auto& row : rows) {
+        CAPTURE(row.asks);
+        CAPTURE(row.leader_asked);
+        CAPTURE(row.age);
+        following at{"Cache-Control: " + row.asks + "\r\n"};
+        at.lead.order->asked = directives(row.leader_asked);
+        at.lead.head(of_five + (row.age.empty() ? "" : "Age: " + row.age + "\r\n"));
+        at.settle();
+        CHECK(at.sink.sent.empty() == !row.shares);
+        REQUIRE(at.orders.size() == (row.shares ? 0 : 1));
+        if (!row.shares) {
+            CHECK(at.origin().order->listed);
+        }
+    }
+}
+
+TEST_CASE("one that reloads has nothing of a fetch that was begun long before it") {
+    led at;
+    at.lead.head(of_five);
+    const asking one{at, get("Cache-Control: max-age=0\r\n")};
+    CHECK(at.sink.sent.empty());
+    REQUIRE(at.orders.size() == 1);
+}
+
+TEST_CASE("what is too old twice is asked for alone, and without validators") {
+    following at{"Cache-Control: max-age=0\r\n"};
+    at.store(of_five + "Age: 50\r\n", "hello");
+    const auto kept = at.at.common.store.find(at.key(), url, {}).response;
+    auto by = std::make_shared<cache::confirmation>();
+    by->by = told(50, "");
+    at.lead.order->into->producer_validated(kept, by);
+    at.at.common.fetches.remove(at.key(), at.lead.order->into);
+    auto next = at.join();  // another client leads the second
+    at.settle();
+    CHECK(at.orders.size() == 0);
+    next.reader->source()->producer_validated(kept, by);
+    at.settle();
+    REQUIRE(at.orders.size() == 1);
+    const auto from = at.origin();
+    CHECK(!from.order->listed);
+    CHECK(from.order->validating() == nullptr);
 }
 
 TEST_CASE("a follower whose fields select another variant asks for it") {
