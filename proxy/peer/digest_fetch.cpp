@@ -80,8 +80,7 @@ std::string digest_request(const followed& of,
                      {.method = "GET", .target = target, .host = host, .secure = of.https},
                      {.from = node, .to = endpoint},
                      now,
-                     fresh,
-                     question.forms);
+                     fresh);
     }
     wire += "\r\n";
     return wire;
@@ -159,7 +158,6 @@ awaitable<got_response> digest_fetcher::fetch(shared& all, one& sibling, bool se
                                              sibling.seen_from());
         if (along) {
             question.query += "&seen=" + to_text(*along);
-            question.forms = signed_as::rfc9421;
         }
         if (sibling.seen && sibling.along.rests() != along.has_value()) {
             sibling.seen->wake.notify();  // it comes to rest, or asks for itself

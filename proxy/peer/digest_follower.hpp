@@ -28,7 +28,6 @@
 #include "filter/squid_digest.hpp"
 #include "proxy/base/clock.hpp"
 #include "proxy/base/failure.hpp"
-#include "proxy/peer/signature.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -138,7 +137,6 @@ public:
         std::string none_match;
         std::string modified_since;
         std::chrono::seconds wait{0};  ///< in `query`: the answer may take so much longer
-        signed_as forms = signed_as::both;
     };
     [[nodiscard]] question ask(steady_time now);
     /// From where news is asked for, if this is followed so.

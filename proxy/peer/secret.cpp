@@ -22,7 +22,7 @@ namespace {
 
 // Each use of the secret has a label of its own; a new version of either gets a new one.
 constexpr std::string_view hashing_label{"reprise digest hash seed, version 1"};
-constexpr std::string_view signing_label{"reprise request signature, version 1"};
+constexpr std::string_view old_signing_label{"reprise request signature, version 1"};
 constexpr std::string_view message_signing_label{"reprise http message signature, version 1"};
 
 // HMAC-SHA256 as one thread makes it. To look the two up and to take their memory for each code would
@@ -159,13 +159,13 @@ fleet_secret::fleet_secret(std::span<const std::byte> content, bool has_file)
       id_{filter::identify(hashing_.seed())},
       has_file_{has_file} {
     if (has_file) {
-        hkdf_sha256(content, {}, bytes_of(signing_label), signing_);
+        hkdf_sha256(content, {}, bytes_of(old_signing_label), old_signing_);
         hkdf_sha256(content, {}, bytes_of(message_signing_label), message_signing_);
     }
 }
 
 fleet_secret::~fleet_secret() {
-    OPENSSL_cleanse(signing_.data(), signing_.size());
+    OPENSSL_cleanse(old_signing_.data(), old_signing_.size());
     OPENSSL_cleanse(message_signing_.data(), message_signing_.size());
 }
 

@@ -2,9 +2,10 @@
 // What a fleet shares: one file of random bytes, and the keys made of it.
 //
 // The file's content goes through HKDF-SHA256 (RFC 5869) under a label for each use: one key hashes
-// the URLs of digests (key_hash.hpp: XXH3, which is no PRF and may leak), two others sign requests
-// (signature.hpp, in its two forms). So whatever is learnt of the first tells nothing of the
-// others, and none tells the file. A line end at the file's end does not count, whatever wrote it.
+// the URLs of digests (key_hash.hpp: XXH3, which is no PRF and may leak), one signs requests, and one
+// checks the field that signed them before (signature.hpp). So whatever is learnt of the first tells
+// nothing of the others, and none tells the file. A line end at the file's end does not count,
+// whatever wrote it.
 //
 // Without a file there is a hash key all the same, one that everybody knows: digests then are
 // protected by nothing but being served to listed addresses alone, and whoever reads one can test
@@ -61,15 +62,17 @@ public:
     [[nodiscard]] std::span<const std::byte, 32> message_signing() const noexcept {
         return message_signing_;
     }
-    /// What Reprise-Signature is made with. @pre has_file()
-    [[nodiscard]] std::span<const std::byte, 32> signing() const noexcept { return signing_; }
+    /// What Reprise-Signature is checked with. @pre has_file()
+    [[nodiscard]] std::span<const std::byte, 32> old_signing() const noexcept {
+        return old_signing_;
+    }
 
 private:
     fleet_secret(std::span<const std::byte> content, bool has_file);
 
     filter::hash_secret hashing_;
     filter::seed_id id_{};
-    std::array<std::byte, 32> signing_{}, message_signing_{};
+    std::array<std::byte, 32> message_signing_{}, old_signing_{};
     bool has_file_ = false;
 };
 

@@ -46,13 +46,10 @@ awaitable<got_response> sibling_exchange::get(follow_context& by,
         }
         is_elsewhere_ = false;
         patience_.expire_at(what.until);
-        // Behind a connection that had ended may be another release than it was.
-        auto asked = what.asked;
-        asked.forms = fresh_only ? signed_as::both : asked.forms;
         const auto wire = digest_request(of,
                                          lease_.endpoint(),
                                          what.path,
-                                         asked,
+                                         what.asked,
                                          by.secret,
                                          by.node,
                                          wall_now(),

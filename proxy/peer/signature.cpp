@@ -10,9 +10,9 @@
 #include <optional>
 #include <vector>
 
-// read() proves that a request was signed with the secret, in either form; only then judge() asks
-// whom it is for, when, and whether its nonce is new. So nobody without the secret can fill the
-// memory of nonces.
+// read() proves that a request was signed with the secret, by RFC 9421 or by the old field; only then
+// judge() asks whom it is for, when, and whether its nonce is new. So nobody without the secret can
+// fill the memory of nonces.
 
 namespace reprise::proxy::peer {
 namespace {
@@ -88,30 +88,28 @@ std::string_view text_of(const base64_code& code) {
     return {code.data(), code.size() - 1};
 }
 
-std::array<std::byte, 32> old_code_of(const fleet_secret& secret,
-                                      const http::signed_request& request,
-                                      std::string_view destination,
-                                      std::int64_t time,
-                                      const nonce& fresh) {
-    std::string text{old_version};
-    for (const auto part : {request.method, request.target, request.host}) {
-        text.append(part);
-        text += '\n';
-    }
-    text += std::to_string(time);
-    text += '\n';
-    append_hex(text, fresh);
-    text += '\n';
-    text.append(destination);
-    return hmac_sha256(secret.signing(), bytes_of_text(text));
-}
-
 struct old_fields {
     std::int64_t time = 0;
     nonce fresh{};
     std::string_view destination;
     std::array<std::byte, 32> code{};
 };
+
+std::array<std::byte, 32> old_code_of(const fleet_secret& secret,
+                                      const http::signed_request& request,
+                                      const old_fields& said) {
+    std::string text{old_version};
+    for (const auto part : {request.method, request.target, request.host}) {
+        text.append(part);
+        text += '\n';
+    }
+    text += std::to_string(said.time);
+    text += '\n';
+    append_hex(text, said.fresh);
+    text += '\n';
+    text.append(said.destination);
+    return hmac_sha256(secret.old_signing(), bytes_of_text(text));
+}
 
 // "v=2;t=<digits>;n=<32 hex>;d=<address:port>;s=<64 hex>", nothing else and in no other order.
 std::optional<old_fields> read_old_field(std::string_view value) {
@@ -170,18 +168,6 @@ std::string parameters_of(const fleet_secret& secret, std::int64_t created, cons
     return out;
 }
 
-std::string old_value(const fleet_secret& secret,
-                      const http::signed_request& request,
-                      std::string_view destination,
-                      std::int64_t time,
-                      const nonce& fresh) {
-    std::string value = "v=2;t=" + std::to_string(time) + ";n=";
-    append_hex(value, fresh);
-    value.append(";d=").append(destination).append(";s=");
-    append_hex(value, old_code_of(secret, request, destination, time, fresh));
-    return value;
-}
-
 std::string_view value_of(http::field_list fields, std::string_view name) {
     const auto* const line = http::find(fields, name);
     return line == nullptr ? std::string_view{} : line->value;
@@ -223,8 +209,7 @@ std::string sign(const fleet_secret& secret,
                  const http::signed_request& request,
                  const parties& who,
                  wall_time now,
-                 const nonce& fresh,
-                 signed_as forms) {
+                 const nonce& fresh) {
     const auto time = seconds_of_time(now);
     const std::array<http::field, 2> said{
         http::field{http::field_id::unknown, node_field, who.from},
@@ -247,10 +232,6 @@ std::string sign(const fleet_secret& secret,
     std::string signature{label};
     signature.append("=:").append(text_of(code)).append(":");
     http::append_field_line(lines, http::signature_field, signature);
-    if (forms == signed_as::both) {
-        http::append_field_line(
-            lines, old_signature_field, old_value(secret, request, who.to, time, fresh));
-    }
     return lines;
 }
 
@@ -322,7 +303,7 @@ signature_verdict signature_checker::read_old(const http::signed_request& reques
     if (!said || has_line_end(request)) {
         return signature_verdict::malformed;
     }
-    const auto expected = old_code_of(secret_, request, said->destination, said->time, said->fresh);
+    const auto expected = old_code_of(secret_, request, *said);
     if (CRYPTO_memcmp(expected.data(), said->code.data(), expected.size()) != 0) {
         return signature_verdict::wrong;
     }
@@ -368,7 +349,7 @@ signature_verdict signature_checker::judge(const claim& said,
     if (seen_.size() >= most_) {
         return signature_verdict::too_many;
     }
-    // Not until it expires: the same request in the other form may be in time for longer.
+    // Not until it expires: the same request signed by the old field may be in time for longer.
     order_.push({said.created, said.fresh});
     seen_.insert(said.fresh);
     return signature_verdict::good;

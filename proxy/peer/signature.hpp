@@ -22,19 +22,21 @@
 // port. A signer leaves the scheme's own port out of Host (2.2.3), so that a receiver behind a TLS
 // terminator, which does not know the scheme, makes the same of it.
 //
-// The release before knew one field of our own, which this one still sends and takes:
+// Before RFC 9421 a request was signed by a field of our own, which is still taken and never sent:
 //
 //     Reprise-Signature: v=2;t=1763668089;n=<32 hex digits>;d=192.0.2.7:3128;s=<64 hex digits>
 //
 // It holds the HMAC-SHA256, by a key of its own, of version, method, target, Host, time, nonce and
-// destination, each on a line. Both are sent at once as a rule, since to ask first and fall back after a
-// refusal is a round trip, and lets whoever forges a refusal choose the form. Where a signature by
-// RFC 9421 is there, or a Signature-Input that can't be read, the old field is not looked at. Whoever
-// takes the new one away leaves the old one, which binds the same request to the same receiver and
-// moment; and since both have one nonce, and there is one memory of nonces, that makes one request
-// and not two. What is lost then is the signer's name, in a log. Questions for both digests at once
-// do without the old field: a sibling's answers show that it is of this release before it is asked so (Reprise-Seen, resource.hpp). Whoever
-// forges that gets the better form alone; where it is refused, the next question has both. The next release knows RFC 9421 alone.
+// destination, each on a line. This release takes it from nodes that know nothing else: such a node
+// is told our digest, and refuses our questions until it is upgraded. The next release takes RFC 9421
+// alone: what has `old` in its name goes then, here and in secret.hpp.
+//
+// Nobody is talked into the old field. Where a signature by RFC 9421 is there, or a Signature-Input
+// that can't be read, the old field is not looked at. Where RFC 9421's fields are taken away nothing
+// is left, since a signer sends no other, after a refusal neither; and to make the old field takes
+// the secret. An earlier node may send both with one nonce: they bind one request to one receiver and
+// moment, and one memory of nonces serves both, so that each without the other is still that one
+// request. All that is lost with the better one is the signer's name, in a log.
 //
 // It shows who asked whom, and protects nothing of the answer: that is TLS's (TRUST.md).
 
@@ -90,20 +92,13 @@ private:
     std::uint64_t next_, own_;
 };
 
-/// In which forms a request is signed.
-enum class signed_as : std::uint8_t {
-    both,     ///< whoever hears it knows one of them
-    rfc9421,  ///< whoever hears it is of this release
-};
-
 /// The field lines that sign a request, CRLFs included. `request`'s own fields are not looked at.
 /// @pre secret.has_file(); `fresh` is used for no other request
 [[nodiscard]] std::string sign(const fleet_secret& secret,
                                const http::signed_request& request,
                                const parties& who,
                                wall_time now,
-                               const nonce& fresh,
-                               signed_as forms = signed_as::both);
+                               const nonce& fresh);
 
 enum class signature_verdict : std::uint8_t {
     good,

@@ -1,7 +1,9 @@
 // What siblings tell each other, and whom: digests and what was seen, under a secret or without.
 
 #include "tests/scenario/liar.hpp"
+#include "tests/support/old_signature.hpp"
 
+#include <ctime>
 #include <fstream>
 
 TEST_SUITE("scenario/sibling_exchange") {
@@ -16,28 +18,29 @@ TEST_SUITE("scenario/sibling_exchange") {
         return path;
     }
 
-    /// How a request for a digest may be signed: by RFC 9421, as by the release before, or both.
-    enum class signed_form { both, rfc, before };
+    const std::vector<std::string> signing_fields{
+        "Reprise-Node", "Reprise-To", "Signature-Input", "Signature"};
 
-    /// A request that was overheard, once more.
+    /// A request that was overheard, once more, with so many of the fields that sign it.
     std::string replay(const origin_request& asked,
-                       signed_form form,
                        const std::string& host,
-                       const std::string& more = "") {
+                       const std::string& more = "",
+                       const std::vector<std::string>& names = signing_fields) {
         auto wire = "GET " + asked.target + " HTTP/1.1\r\nHost: " + host + "\r\n" + more;
-        const auto copy = [&](const std::string& name) {
+        for (const auto& name : names) {
             wire += name + ": " + asked.get(name) + "\r\n";
-        };
-        if (form != signed_form::before) {
-            copy("Reprise-Node");
-            copy("Reprise-To");
-            copy("Signature-Input");
-            copy("Signature");
-        }
-        if (form != signed_form::rfc) {
-            copy("Reprise-Signature");
         }
         return wire + "\r\n";
+    }
+
+    /// A request as a node that knows nothing of RFC 9421 sends it, to one whose end is `to`.
+    std::string ask_as_before(const std::string& host, const std::string& to, char filler) {
+        const std::string target = "/.well-known/reprise/digest";
+        return "GET " + target + " HTTP/1.1\r\nHost: " + host + "\r\n" +
+               old_signature_line(
+                   {.target = target, .host = host, .to = to, .time = std::time(nullptr)},
+                   std::string(64, filler)) +
+               "\r\n";
     }
 
     }  // namespace
@@ -104,28 +107,52 @@ TEST_SUITE("scenario/sibling_exchange") {
         CHECK(asked.get("Reprise-Node").starts_with("reprise-"));
         CHECK(asked.get("Reprise-To") == listed.authority());
         CHECK(asked.get("Signature-Input").ends_with(";tag=\"reprise-peer\""));
-        CHECK(asked.get("Reprise-Signature").starts_with("v=2;"));
+        CHECK_FALSE(asked.has("Reprise-Signature"));
         CHECK_FALSE(asked.has("Via"));
         const auto there = "127.0.0.1:" + std::to_string(f[0].port());
         for (const auto& host : {asked.get("Host"), there}) {
-            for (const auto form : {signed_form::both, signed_form::rfc, signed_form::before}) {
-                CAPTURE(host);
-                client thief{f[0].port()};
-                CHECK(thief.ask(replay(asked, form, host)).status == 403);
-            }
+            CAPTURE(host);
+            client thief{f[0].port()};
+            CHECK(thief.ask(replay(asked, host)).status == 403);
         }
         // Nor does it help to say that it is meant for this one.
-        for (const auto form : {signed_form::rfc, signed_form::before}) {
-            auto moved = replay(asked, form, asked.get("Host"));
-            const std::string name = form == signed_form::rfc ? "Reprise-To: " : ";d=";
-            const auto at = moved.find(name) + name.size();
-            moved.replace(at, listed.authority().size(), there);
-            client thief{f[0].port()};
-            CHECK(thief.ask(moved).status == 403);
+        auto moved = replay(asked, asked.get("Host"));
+        const std::string name = "Reprise-To: ";
+        moved.replace(moved.find(name) + name.size(), listed.authority().size(), there);
+        client thief{f[0].port()};
+        CHECK(thief.ask(moved).status == 403);
+    }
+
+    TEST_CASE("who signs by the old field alone is answered, once, and asked by RFC 9421") {
+        const temp_dir directory;
+        auto settings = node_settings();
+        settings["digest"]["secret_file"] = secret_in(directory, 'a');
+        fleet f{1, settings};
+        fake_origin older;  // it knows the old field alone, and so refuses what it is asked
+        older.otherwise(sends(answer("403 Forbidden", "", "")));
+        f.tell(0, json::array({peer_at("older", older.port())}));
+        REQUIRE(eventually([&] { return older.count("/.well-known/reprise/digest") > 0; }));
+        REQUIRE(eventually([&] { return figure(f[0].stats(), "/digest/published") > 0; }));
+        const auto there = "127.0.0.1:" + std::to_string(f[0].port());
+        const auto ask = [&](const std::string& wire) { return client{f[0].port()}.ask(wire); };
+        CHECK(ask(ask_as_before(there, older.authority(), 'a')).status == 403);
+        CHECK(ask(ask_as_before(there, there, 'b')).status == 403);
+        const auto as_before = ask_as_before(there, there, 'a');
+        const auto got = ask(as_before);
+        CHECK(got.status == 200);
+        CHECK(got.has("ETag"));
+        CHECK_FALSE(got.has("Reprise-Signature"));
+        CHECK(ask(as_before).status == 403);
+        // No refusal brings the old field back.
+        REQUIRE(eventually([&] { return older.requests("/.well-known/reprise/digest").size() > 1; },
+                           3 * patience));
+        for (const auto& asked : older.requests("/.well-known/reprise/digest")) {
+            CHECK(asked.has("Signature"));
+            CHECK_FALSE(asked.has("Reprise-Signature"));
         }
     }
 
-    TEST_CASE("a signed request is good once, in either form, and by way of nobody") {
+    TEST_CASE("a signed request is good once, whole, and by way of nobody") {
         // What was overheard before it came: by a listener at an address that the node is known by.
         const temp_dir directory;
         auto settings = node_settings();
@@ -154,15 +181,19 @@ TEST_SUITE("scenario/sibling_exchange") {
         const auto host = first.get("Host");
         REQUIRE(eventually([&] { return figure(f[1].stats(), "/digest/published") > 0; }));
         // Behind a Via it was sent by way of the signer, whoever it was that signed.
-        CHECK(ask(replay(first, signed_form::both, host, "Via: 1.1 x\r\n")) == 403);
-        CHECK(ask(replay(first, signed_form::both, host)) == 403);  // that was its one time
+        CHECK(ask(replay(first, host, "Via: 1.1 x\r\n")) == 403);
+        CHECK(ask(replay(first, host)) == 403);  // that was its one time
         const auto second = taken(1);
-        CHECK(ask(replay(second, signed_form::before, host)) == 200);  // as the release before asks
-        CHECK(ask(replay(second, signed_form::rfc, host)) == 403);
-        const auto third = taken(2);
-        CHECK(ask(replay(third, signed_form::rfc, host, "X-Forwarded-For: 10.0.0.1\r\n")) == 200);
-        CHECK(ask(replay(third, signed_form::both, host)) == 403);
-        CHECK(ask(replay(third, signed_form::before, host)) == 403);
+        // With any of its fields gone it is not signed at all: there is no weaker signature to fall back to.
+        for (const auto& dropped : signing_fields) {
+            CAPTURE(dropped);
+            auto others = signing_fields;
+            std::erase(others, dropped);
+            CHECK(ask(replay(second, host, "", others)) == 403);
+        }
+        CHECK(ask(replay(second, host, "", {"Reprise-Node", "Reprise-To"})) == 403);
+        CHECK(ask(replay(second, host, "X-Forwarded-For: 10.0.0.1\r\n")) == 200);
+        CHECK(ask(replay(second, host)) == 403);
         const auto said = "the signature of " + first.get("Reprise-Node") + " is replayed";
         CHECK(eventually([&] { return f[1].errors().find(said) != std::string::npos; }));
     }

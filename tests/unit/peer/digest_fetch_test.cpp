@@ -45,8 +45,7 @@ std::string as_reprise(const http::request_head& head,
     asker who{.is_reprise = true, .signing = checker != nullptr};
     if (checker != nullptr) {
         const auto* const host = http::find(head.fields, "Host");
-        const auto* const old = http::find(head.fields, old_signature_field);
-        CHECK(old != nullptr);  // the release before reads that one
+        CHECK(http::find(head.fields, old_signature_field) == nullptr);
         who.signature = checker
                             ->check({.method = head.method_text,
                                      .target = head.target,
@@ -141,6 +140,22 @@ follow_context waiting_context(bench& b, catching_up& catching) {
 }  // namespace
 
 TEST_SUITE("peer/digest_fetch") {
+    TEST_CASE("no refusal, and no connection that ends, brings out the old field of a signature") {
+        bench b;
+        unsigned in_old_field = 0;
+        sibling_server sibling{
+            b, [&](const http::request_head& head) {
+                in_old_field += http::find(head.fields, old_signature_field) != nullptr ? 1 : 0;
+                return std::string{sibling.requests % 3 == 0 ? ""
+                                                             : "HTTP/1.1 403 Forbidden\r\n"
+                                                               "Content-Length: 0\r\n\r\n"};
+            }};
+        b.follow(sibling.port);
+        b.run_until([&] { return sibling.requests >= 5; });
+        CHECK(sibling.requests >= 5);
+        CHECK(in_old_field == 0);
+    }
+
     TEST_CASE("a request has all that a sibling needs to know") {
         const auto secret = *fleet_secret::from_content(secret_text);
         followed of;

@@ -60,6 +60,7 @@ TEST_SUITE("peer/fleet_fetch") {
         std::vector<signature_verdict> verdicts;
         sibling_server sibling{b, [&](const http::request_head& head) {
                                    asked.emplace_back(head.target);
+                                   CHECK(http::find(head.fields, old_signature_field) == nullptr);
                                    const auto host = http::find(head.fields, "Host")->value;
                                    verdicts.push_back(checker
                                                           .check({.method = head.method_text,

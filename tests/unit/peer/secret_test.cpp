@@ -85,7 +85,8 @@ TEST_SUITE("peer/secret") {
     TEST_CASE("HMAC gives the same under a key that was the last one, and was not") {
         const std::vector<std::byte> key(32, std::byte{0x0b}), other(32, std::byte{0x0c});
         const std::vector<std::byte> shorter(31, std::byte{0x0b});
-        const auto* const of_key = "198a607eb44bfbc69903a0f1cf2bbdc5ba0aa3f3d9ae3c1c7a3b1696a0b68cf7";
+        const auto* const of_key =
+            "198a607eb44bfbc69903a0f1cf2bbdc5ba0aa3f3d9ae3c1c7a3b1696a0b68cf7";
         const auto first = hmac_sha256(key, text("Hi There"));
         CHECK(is(first, of_key));
         CHECK(is(hmac_sha256(key, text("Hi There")), of_key));
@@ -106,19 +107,25 @@ TEST_SUITE("peer/secret") {
             const auto again = fleet_secret::from_content(good + end);
             REQUIRE(again.has_value());
             CHECK(again->id() == first->id());
-            CHECK(std::equal(
-                again->signing().begin(), again->signing().end(), first->signing().begin()));
+            CHECK(std::equal(again->message_signing().begin(),
+                             again->message_signing().end(),
+                             first->message_signing().begin()));
         }
         const auto other = fleet_secret::from_content(good + "x");
         CHECK(other->id() != first->id());
-        CHECK_FALSE(
-            std::equal(other->signing().begin(), other->signing().end(), first->signing().begin()));
+        CHECK_FALSE(std::equal(other->message_signing().begin(),
+                               other->message_signing().end(),
+                               first->message_signing().begin()));
     }
 
-    TEST_CASE("the two keys and the name have nothing in common to be seen") {
+    TEST_CASE("the keys and the name have nothing in common to be seen") {
         const auto made = fleet_secret::from_content(good);
-        CHECK_FALSE(std::equal(
-            made->signing().begin(), made->signing().end(), made->hashing().seed().begin()));
+        const std::span<const std::byte, 32> keys[] = {
+            made->message_signing(), made->old_signing(), made->hashing().seed()};
+        for (std::size_t i = 0; i < std::size(keys); ++i) {
+            const auto& next = keys[(i + 1) % std::size(keys)];
+            CHECK_FALSE(std::equal(keys[i].begin(), keys[i].end(), next.begin()));
+        }
         CHECK(made->id() == filter::identify(made->hashing().seed()));
     }
 

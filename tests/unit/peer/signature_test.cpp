@@ -1,11 +1,13 @@
 #include "proxy/http/message_head.hpp"
 #include "proxy/peer/signature.hpp"
+#include "tests/support/old_signature.hpp"
 #include "tests/support/watched_threads.hpp"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <random>
 #include <string>
 #include <vector>
@@ -22,8 +24,11 @@ constexpr std::string_view place = "192.0.2.2:3128";
 constexpr receiver here{place, "reprise-b"};
 constexpr parties who{"cache-a", place};
 
+const std::string secret_text(32, 's');
+const std::string other_text(32, 't');
+
 fleet_secret secret() {
-    return *fleet_secret::from_content(std::string(32, 's'));
+    return *fleet_secret::from_content(secret_text);
 }
 
 nonce nonce_of(unsigned number) {
@@ -47,29 +52,45 @@ struct message {
     void sign_with(const fleet_secret& by, unsigned number = 1, wall_time when = now) {
         lines = sign(by, bare(), who, when, nonce_of(number));
     }
-    [[nodiscard]] std::string& drop(std::string_view name) {
+    /// The old field, as earlier nodes make it.
+    [[nodiscard]] std::string old_line(const std::string& by,
+                                       unsigned number = 1,
+                                       wall_time when = now) const {
+        char digits[33];
+        std::snprintf(digits, sizeof digits, "%02x%02x%028d", number & 255, number >> 8 & 255, 0);
+        return reprise::tests::old_signature_line(
+            {.method = method,
+             .target = target,
+             .host = host,
+             .to = std::string{place},
+             .time = std::chrono::floor<std::chrono::seconds>(when).time_since_epoch().count(),
+             .nonce = digits},
+            by);
+    }
+    void drop(std::string_view name) {
         const auto at = lines.find(std::string{name} + ": ");
         REQUIRE(at != std::string::npos);
         lines.erase(at, lines.find("\r\n", at) + 2 - at);
-        return lines;
-    }
-    /// Alone as the release before sends it.
-    [[nodiscard]] message& in_old_form() {
-        for (const auto name :
-             {http::signature_input_field, http::signature_field, node_field, to_field}) {
-            (void)drop(name);
-        }
-        return *this;
-    }
-    [[nodiscard]] message& in_new_form() {
-        (void)drop(old_signature_field);
-        return *this;
     }
 };
 
 message signed_one(unsigned number = 1, wall_time when = now) {
     message out;
     out.sign_with(secret(), number, when);
+    return out;
+}
+
+/// By the old field and nothing else.
+message signed_before(unsigned number = 1, wall_time when = now) {
+    message out;
+    out.lines = out.old_line(secret_text, number, when);
+    return out;
+}
+
+/// By both, as some nodes send it.
+message signed_twice(unsigned number = 1) {
+    auto out = signed_one(number);
+    out.lines += out.old_line(secret_text, number);
     return out;
 }
 
@@ -124,10 +145,9 @@ TEST_SUITE("peer/signature") {
             "\"reprise-node\" \"reprise-to\");created=1763668089;expires=1763668149;"
             "nonce=\"01000000000000000000000000000000\";alg=\"hmac-sha256\";keyid=\""));
         CHECK(lines.find("\";tag=\"reprise-peer\"\r\nSignature: reprise=:") != std::string::npos);
-        CHECK(
-            lines.find(":\r\nReprise-Signature: v=2;t=1763668089;n=01000000000000000000000000000000"
-                       ";d=192.0.2.2:3128;s=") != std::string::npos);
-        CHECK(lines.ends_with("\r\n"));
+        CHECK(lines.ends_with("=:\r\n"));
+        CHECK(std::count(lines.begin(), lines.end(), '\n') == 4);  // and nothing else
+        CHECK(lines.find(old_signature_field) == std::string::npos);
     }
 
     TEST_CASE("the HMAC is RFC 9421's: the one of its section B.2.5") {
@@ -177,47 +197,72 @@ TEST_SUITE("peer/signature") {
         CHECK(check(checker, signed_one(2)) == verdict::good);
     }
 
-    TEST_CASE("either form is good alone, and the two are one request") {
+    TEST_CASE("the old field alone is still good: for its receiver and its moment, once") {
         signature_checker checker{secret()};
-        CHECK(check(checker, signed_one(1).in_new_form()) == verdict::good);
-        CHECK(check(checker, signed_one(2).in_old_form()) == verdict::good);
-        // Who takes one form off a request that was delivered has nothing.
-        CHECK(check(checker, signed_one(1).in_old_form()) == verdict::replayed);
-        CHECK(check(checker, signed_one(2).in_new_form()) == verdict::replayed);
-        CHECK(check(checker, signed_one(1)) == verdict::replayed);
-        // The old one is for its receiver alone, and for its moment, as well.
-        CHECK(check(checker, signed_one(3).in_old_form(), now, {"192.0.2.3:3128", "c"}) ==
-              verdict::elsewhere);
-        CHECK(check(checker, signed_one(3).in_old_form(), now + 62s) == verdict::out_of_time);
-        CHECK(judge(checker, signed_one(4).in_old_form()).signer.empty());
+        const auto one = signed_before();
+        // What a node of before RFC 9421 sent.
+        CHECK(one.lines == "Reprise-Signature: v=2;t=1763668089;n=01000000000000000000000000000000"
+                           ";d=192.0.2.2:3128;s="
+                           "413fb24c74859ff0a96e1206de06d4dac469867e7a1a75290f4b287b1fa232da\r\n");
+        CHECK(check(checker, one, now, {"192.0.2.3:3128", "c"}) == verdict::elsewhere);
+        CHECK(check(checker, one, now + 62s) == verdict::out_of_time);
+        const auto got = judge(checker, one);
+        CHECK(got.what == verdict::good);
+        CHECK(got.signer.empty());
+        CHECK(check(checker, one) == verdict::replayed);
     }
 
-    TEST_CASE("what is signed in the one form alone is good, and no nonce comes twice") {
+    TEST_CASE("what is signed by RFC 9421 can't be brought down to the old field") {
+        signature_checker checker{secret()};
+        const auto whole = signed_one();
+        auto stripped = whole;
+        stripped.drop(http::signature_input_field);
+        CHECK(check(checker, stripped) == verdict::missing);
+        stripped.drop(http::signature_field);
+        CHECK(check(checker, stripped) == verdict::missing);
+        // Whoever has no secret has nothing to put in its place.
+        stripped.lines += stripped.old_line(other_text);
+        CHECK(check(checker, stripped) == verdict::wrong);
+        CHECK(check(checker, whole) == verdict::good);
+    }
+
+    TEST_CASE("a request that has both is one request, whichever is taken off it") {
+        signature_checker checker{secret()};
+        CHECK(check(checker, signed_one(1)) == verdict::good);
+        CHECK(check(checker, signed_before(1)) == verdict::replayed);
+        CHECK(check(checker, signed_before(2)) == verdict::good);
+        CHECK(check(checker, signed_one(2)) == verdict::replayed);
+        CHECK(judge(checker, signed_twice(3)).signer == "cache-a");
+        for (const auto& again : {signed_twice(3), signed_one(3), signed_before(3)}) {
+            CHECK(check(checker, again) == verdict::replayed);
+        }
+    }
+
+    TEST_CASE("no nonce is drawn twice") {
         nonces drawn{[from = std::uint64_t{0xfffffffffffffffe}]() mutable { return from++; }};
         signature_checker checker{secret()};
         for (int i = 0; i < 5; ++i) {
             message one;
-            one.lines = sign(secret(), one.bare(), who, now, drawn.take(), signed_as::rfc9421);
-            CHECK(one.lines.find(old_signature_field) == std::string::npos);
+            one.lines = sign(secret(), one.bare(), who, now, drawn.take());
             CHECK(check(checker, one) == verdict::good);
         }
     }
 
-    TEST_CASE("the old form is not looked at where the new one is there, good or not") {
-        auto spoilt = signed_one();
+    TEST_CASE("the old field is not looked at beside a signature by RFC 9421, good or not") {
+        auto spoilt = signed_twice();
         spoilt.lines = replaced(spoilt.lines, "Signature: reprise=:", "Signature: reprise=:A");
         CHECK(check_alone(spoilt) == verdict::wrong);
-        spoilt = signed_one();
-        (void)spoilt.drop(http::signature_field);
+        spoilt = signed_twice();
+        spoilt.drop(http::signature_field);
         CHECK(check_alone(spoilt) == verdict::malformed);
-        spoilt = signed_one();
+        spoilt = signed_twice();
         spoilt.lines = replaced(spoilt.lines, "Signature-Input: reprise=(", "Signature-Input: (");
         CHECK(check_alone(spoilt) == verdict::malformed);
         // What is another application's is nothing of ours.
-        auto beside = signed_one().in_old_form();
+        auto beside = signed_before();
         beside.lines += "Signature-Input: a=(\"@method\");tag=\"other\"\r\nSignature: a=:AA==:\r\n";
         CHECK(check_alone(beside) == verdict::good);
-        beside = signed_one().in_new_form();
+        beside = signed_one();
         beside.lines += "Signature-Input: a=(\"@method\");tag=\"other\"\r\nSignature: a=:AA==:\r\n";
         CHECK(check_alone(beside) == verdict::good);
     }
@@ -225,10 +270,7 @@ TEST_SUITE("peer/signature") {
     TEST_CASE("every part of the request is signed") {
         for (const bool old : {false, true}) {
             CAPTURE(old);
-            const auto made = [old] {
-                auto one = signed_one();
-                return old ? one.in_old_form() : one.in_new_form();
-            };
+            const auto made = [old] { return old ? signed_before() : signed_one(); };
             auto one = made();
             CHECK(check_alone(one) == verdict::good);
             one.method = "HEAD";
@@ -243,20 +285,20 @@ TEST_SUITE("peer/signature") {
             one.host = "c.example:3128";
             CHECK(check_alone(one) == verdict::wrong);
         }
-        auto one = signed_one().in_new_form();
+        auto one = signed_one();
         one.lines = replaced(one.lines, "Node: cache-a", "Node: cache-c");
         signature_checker checker{secret()};
         CHECK(judge(checker, one).what == verdict::wrong);
         CHECK(judge(checker, one).signer.empty());
-        one = signed_one().in_new_form();
+        one = signed_one();
         one.lines += "Reprise-To: 192.0.2.9:3128\r\n";  // a second line is joined to the first
         CHECK(check_alone(one) == verdict::wrong);
         for (const auto name : {node_field, to_field}) {
-            one = signed_one().in_new_form();
-            (void)one.drop(name);
+            one = signed_one();
+            one.drop(name);
             CHECK(check_alone(one) == verdict::malformed);
         }
-        // Nothing moves from one part of the old form to the next.
+        // Nothing moves from one part of the old field to the next.
         message two;
         two.target = "/x";
         two.host = "y\nz";
@@ -329,14 +371,13 @@ TEST_SUITE("peer/signature") {
                                       receiver{"192.0.2.3:3128", "b"}}) {
             CAPTURE(other.endpoint);
             CHECK(check_alone(signed_one(), other) == verdict::elsewhere);
+            CHECK(check_alone(signed_before(), other) == verdict::elsewhere);
         }
         // Nor is it for who writes another destination into it.
-        auto moved = signed_one().in_new_form();
-        moved.lines = replaced(moved.lines, place, "192.0.2.3:3128");
-        CHECK(check_alone(moved, {"192.0.2.3:3128", ""}) == verdict::wrong);
-        moved = signed_one().in_old_form();
-        moved.lines = replaced(moved.lines, place, "192.0.2.3:3128");
-        CHECK(check_alone(moved, {"192.0.2.3:3128", ""}) == verdict::wrong);
+        for (auto moved : {signed_one(), signed_before()}) {
+            moved.lines = replaced(moved.lines, place, "192.0.2.3:3128");
+            CHECK(check_alone(moved, {"192.0.2.3:3128", ""}) == verdict::wrong);
+        }
     }
 
     TEST_CASE("where addresses are translated the name in Host says for whom it is") {
@@ -428,18 +469,17 @@ TEST_SUITE("peer/signature") {
 
     TEST_CASE("another secret is another one's, or wrong where it claims to be this one's") {
         signature_checker checker{secret()};
-        const auto other = *fleet_secret::from_content(std::string(32, 't'));
         message one;
-        one.sign_with(other);
+        one.sign_with(*fleet_secret::from_content(other_text));
         CHECK(check(checker, one) == verdict::other_secret);
-        CHECK(check(checker, one.in_old_form()) == verdict::wrong);
+        one.lines = one.old_line(other_text);
+        CHECK(check(checker, one) == verdict::wrong);
     }
 
     TEST_CASE("no other value of one character is good") {
         for (const bool old : {false, true}) {
             CAPTURE(old);
-            auto whole = signed_one();
-            whole = old ? whole.in_old_form() : whole.in_new_form();
+            const auto whole = old ? signed_before() : signed_one();
             for (std::size_t at = 0; at + 2 < whole.lines.size(); ++at) {
                 if (whole.lines[at] == '\r' || whole.lines[at] == '\n') {
                     continue;
@@ -456,7 +496,7 @@ TEST_SUITE("peer/signature") {
     }
 
     TEST_CASE("a base64 of the same bytes in another spelling is wrong") {
-        auto one = signed_one().in_new_form();
+        const auto one = signed_one();
         const auto at = one.lines.find("=:\r\n");
         REQUIRE(at != std::string::npos);
         // The last digit holds two bits that no byte has.
@@ -479,7 +519,7 @@ TEST_SUITE("peer/signature") {
         CHECK(check_alone(none) == verdict::missing);
         none.lines = "Reprise-Signature: \r\n";
         CHECK(check_alone(none) == verdict::missing);
-        const auto whole = signed_one().in_old_form();
+        const auto whole = signed_before();
         for (std::size_t cut = 1; cut + 21 < whole.lines.size(); ++cut) {
             CAPTURE(cut);
             auto one = whole;
@@ -504,7 +544,7 @@ TEST_SUITE("peer/signature") {
         // A receiver with a narrower window takes nothing that claims to last longer.
         signature_checker narrow{secret(), {}, 30s};
         CHECK(check(narrow, signed_one(3)) == verdict::out_of_time);
-        CHECK(check(narrow, signed_one(3).in_old_form()) == verdict::good);
+        CHECK(check(narrow, signed_before(3)) == verdict::good);
     }
 
     TEST_CASE("a nonce is remembered for as long as its signature is in time, to the last moment") {
@@ -541,11 +581,9 @@ TEST_SUITE("peer/signature") {
                 at += std::chrono::milliseconds{random() % 3000};
                 if (sent.empty() || random() % 2 == 0) {
                     const auto skew = std::chrono::milliseconds{random() % 130'000} - 65s;
-                    sent.push_back(signed_one(turn, at + skew));
+                    sent.push_back(random() % 3 == 0 ? signed_before(turn, at + skew)
+                                                     : signed_one(turn, at + skew));
                     taken.push_back(0);
-                    if (random() % 3 == 0) {
-                        sent.back() = sent.back().in_old_form();
-                    }
                 }
                 const auto which = random() % sent.size();
                 taken[which] += check(checker, sent[which], at) == verdict::good ? 1 : 0;
