@@ -368,7 +368,7 @@ bool store::drop(const filter::key_hash& key, std::string_view url, const stored
         note_outdated(key, url);
         const bool is_on_disk = outdated->disk_record.load(std::memory_order_relaxed) != 0;
         if (!is_on_disk && outdated->vary().empty() && disk_->may_hold(key)) {
-            disk_->invalidate(key);  // what is there is older still
+            disk_->drop_older(key, url, *outdated);  // older still, or stored meanwhile
         } else if (!disk_->drop(key, *outdated)) {
             // The disk hangs: nothing of the URL is served, rather than what is outdated.
             (void)memory_.invalidate(key, url);

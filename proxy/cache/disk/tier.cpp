@@ -488,7 +488,8 @@ bool tier::was_dropped(const stored_response& one) const {
 bool tier::is_outrun(const filter::key_hash& key, const stored_response& one) const {
     const auto object = index_key(record_kind::object, key, discriminator_of(key, one));
     // In this order: what is no longer under way was noted as replacing before.
-    return core_->on_their_way.has(object) || core_->replaced.has(one.disk_record.load(relaxed));
+    return core_->on_their_way.has(object) || core_->on_their_way.has(key) ||
+           core_->replaced.has(one.disk_record.load(relaxed));
 }
 
 void tier::on_outdated(outdated_call told) {
@@ -496,10 +497,23 @@ void tier::on_outdated(outdated_call told) {
 }
 
 void tier::outdate(const filter::key_hash& key, std::string_view url, const stored_ptr& newer) {
+    offer_outdating(key, url, *newer, newer->parts() != nullptr);
+}
+
+void tier::drop_older(const filter::key_hash& key,
+                      std::string_view url,
+                      const stored_response& gone) {
+    offer_outdating(key, url, gone, false);
+}
+
+void tier::offer_outdating(const filter::key_hash& key,
+                           std::string_view url,
+                           const stored_response& newer,
+                           bool is_part) {
     if (off_) {
         return;
     }
-    const auto discriminator = discriminator_of(key, *newer);
+    const auto discriminator = discriminator_of(key, newer);
     const auto object = index_key(record_kind::object, key, discriminator);
     // While the index is being filled, what is not there may still come; what was offered before
     // may be under way.
@@ -507,14 +521,10 @@ void tier::outdate(const filter::key_hash& key, std::string_view url, const stor
         writer_->queued_bytes() == 0) {
         return;
     }
-    auto head = newer->draft_without_content();
+    auto head = newer.draft_without_content();
     head.parts = nullptr;
     const auto bytes = head.head.size() + task_bytes;
-    outdate_task task{key,
-                      discriminator,
-                      std::string{url},
-                      stored_response::make(head),
-                      newer->parts() != nullptr};
+    outdate_task task{key, discriminator, std::string{url}, stored_response::make(head), is_part};
     if (!writer_->offer(std::move(task), bytes)) {
         core_->gone.note(object);
         core_->on_their_way.outdate(object);

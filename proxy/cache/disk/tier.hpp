@@ -238,10 +238,13 @@ public:
     void invalidate(const filter::key_hash& key, std::function<void()> kept = {});
     /// `newer` is in memory and won't be written now. Removes the disk's copy of that variant for
     /// good, so that it can't reappear when memory drops `newer`; if the disk's is the more recent,
-    /// reports that instead (on_outdated).
+    /// reports that instead (on_outdated). Without Vary it is held against every variant so.
     void outdate(const filter::key_hash& key, std::string_view url, const stored_ptr& newer);
-    /// Hears of a response that was given to put() or outdate() and is older than what is here. On
-    /// the writer's thread. Before the first put.
+    /// `gone` was in memory alone and is dropped. So is what is here of its variant, a copy of the very same too, but
+    /// nothing that is more recent.
+    void drop_older(const filter::key_hash& key, std::string_view url, const stored_response& gone);
+    /// Hears of a response that was given to put(), outdate() or drop_older() and is older than what is
+    /// here. On the writer's thread. Before the first put.
     using outdated_call =
         std::function<void(const filter::key_hash&, std::string_view url, const stored_ptr&)>;
     void on_outdated(outdated_call told);
@@ -252,8 +255,8 @@ public:
     /// Whether that was said of the record that `one` is or was read from; the last thousands are
     /// known.
     [[nodiscard]] bool was_dropped(const stored_response& one) const;
-    /// Whether another response of the variant waits to be written, or took the place of the record that
-    /// `one` was read from; the last thousands are known. May be said without need.
+    /// Whether another response of the variant, or one without Vary, waits to be written, or took the place of
+    /// the record that `one` was read from; the last thousands are known. May be said without need.
     [[nodiscard]] bool is_outrun(const filter::key_hash& key, const stored_response& one) const;
 
     /// A soft purge of a URL: its variants are stale from `now` on, and so it is told.
@@ -289,6 +292,10 @@ public:
 
 private:
     friend class disk_lookup;
+    void offer_outdating(const filter::key_hash& key,
+                         std::string_view url,
+                         const stored_response& newer,
+                         bool is_part);
     void turn_off(const tier_settings& chosen,
                   std::shared_ptr<filesystem> files,
                   purge_list& purges,

@@ -5,7 +5,7 @@
 // is not taken for it.
 //
 // A response without Vary replaces a directory under the primary key, and a directory replaces such
-// a response: the origin has changed its mind.
+// a response: the origin has changed its mind. Not where what is there is more recent (writer::meet).
 
 #include "proxy/cache/disk/record.hpp"
 #include "proxy/cache/memory/memory_tier.hpp"

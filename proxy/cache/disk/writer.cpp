@@ -8,7 +8,7 @@
 
 // The thread goes round in work(): it waits, keeps what was noted, and writes what was offered.
 // What is noted goes first before every task. Before a stop, and before the store is lent, the rest
-// is written (write_the_rest). What one task does is in writer_tasks.cpp.
+// is written (write_the_rest). What one task does is in writer_tasks.cpp and writer_drops.cpp.
 
 namespace reprise::proxy::cache::disk {
 

@@ -40,6 +40,8 @@
 
 namespace reprise::proxy::cache::disk {
 
+struct variant_directory;
+
 /// A response, whole with `content`; or the head of a large object whose extents were offered
 /// before; or, with `subject`, a newer head of what is there.
 struct response_task {
@@ -73,7 +75,8 @@ struct abandon_task {
     std::uint64_t object = 0;
     std::uint32_t parts = 0;
 };
-/// The disk's copy of this variant goes, unless it is more recent than `newer`.
+/// The disk's copy of this variant goes, unless it is more recent than `newer`; where that has no Vary, so does each
+/// variant.
 struct outdate_task {
     filter::key_hash primary{};
     std::uint64_t discriminator = 0;
@@ -194,7 +197,29 @@ private:
     void let_older_than_failed_go();
     void is_not_written(const response_task& task);
 
-    // Writing (writer_tasks.cpp, writer_segments.cpp).
+    /// What a response meets in the place where it is to stand, or where nothing older is to.
+    enum class meeting : std::uint8_t {
+        nothing_newer,  ///< what is there, if anything is, may go for it
+        newer,          ///< that is more recent, and stays
+        its_whole,      ///< it is a part, and that may be the whole of the same: it stays
+    };
+    /// Held against the response of its variant, or against all variants where it has no Vary. What is said to go may
+    /// not be promoted any more; of variants some of which stay, those that are older have gone.
+    [[nodiscard]] meeting meet(const filter::key_hash& primary,
+                               std::uint64_t discriminator,
+                               const stored_response& comer,
+                               bool is_part = false);
+    [[nodiscard]] meeting meet_variants(const filter::key_hash& primary,
+                                        const stored_response& comer,
+                                        bool is_part);
+    [[nodiscard]] meeting hold_against(const stored_ptr& there,
+                                       const stored_response& comer,
+                                       bool is_part);
+    /// Something more recent stands where this one's record, or its directory, would.
+    [[nodiscard]] bool comes_late(const response_task& task, std::uint64_t discriminator);
+    [[nodiscard]] std::optional<variant_directory> directory_under(const filter::key_hash& primary);
+
+    // Writing (writer_tasks.cpp, writer_segments.cpp), and letting go (writer_drops.cpp).
     void perform(const response_task& task);
     void perform_dropped(const response_task& task);
     void perform(const extent_task& task);

@@ -1,17 +1,15 @@
-#include "proxy/base/log.hpp"
 #include "proxy/base/relaxed.hpp"
 #include "proxy/cache/disk/contents_loader.hpp"
 #include "proxy/cache/disk/large_body.hpp"
 #include "proxy/cache/disk/record_read.hpp"
 #include "proxy/cache/disk/variants.hpp"
 #include "proxy/cache/disk/writer.hpp"
-#include "proxy/cache/partial_response.hpp"
-#include "proxy/cache/recency.hpp"
 
 #include <utility>
 #include <vector>
 
-// What the writer does with one task: encode it at the end of the log, or see that nothing older stays.
+// What the writer writes for a task, at the end of the log. Whether it is to be written, and what goes then or if it
+// is not, is in writer_drops.cpp.
 
 namespace reprise::proxy::cache::disk {
 
@@ -37,122 +35,6 @@ std::uint32_t writer::extents_of(const response_task& task) const noexcept {
     return static_cast<std::uint32_t>((task.length + extent - 1) / extent);
 }
 
-// The response whose head is under this key; null: there is none, or it can't be read.
-stored_ptr writer::head_under(const filter::key_hash& key) {
-    if (tail_.awaits(key)) {
-        flush();
-    }
-    const auto there = core_->index.find(key);
-    if (!there || there->kind == record_kind::variants) {
-        return nullptr;
-    }
-    std::vector<char> front;
-    if (!read_front(*core_, there->place, there->bytes, front)) {
-        return nullptr;
-    }
-    auto view = read_object(front);
-    if (!view) {
-        return nullptr;
-    }
-    auto& came = view->freshness.response_time;
-    came = core_->came_at(view->header, came);
-    return stored_response::make(make_response(*view));
-}
-
-// The newest head of a variant; null: there is none. Costs a read where one takes another's place;
-// for a new one the index says that there is nothing to read.
-stored_ptr writer::newest_of(const filter::key_hash& primary, std::uint64_t discriminator) {
-    auto object = head_under(index_key(record_kind::object, primary, discriminator));
-    if (!object) {
-        return nullptr;
-    }
-    auto newer = head_under(refresh_key(primary, discriminator));
-    const bool is_its = newer &&
-                        newer->disk_record.load(relaxed) == object->disk_record.load(relaxed);
-    return is_its ? newer : object;
-}
-
-void writer::perform(const outdate_task& task) {
-    const auto there = newest_of(task.primary, task.discriminator);
-    if (there && task.is_part && are_of_one_representation(*task.newer, *there)) {
-        return;
-    }
-    if (!there || !is_outdated_by(*task.newer, *there)) {
-        if (there) {
-            core_->replaced.went(there->disk_record.load(relaxed));
-        }
-        forget(task);
-    } else if (core_->on_outdated) {
-        core_->on_outdated(task.primary, task.url, task.newer);
-    }
-}
-
-// Removes it, whether it is in the index, can't be read, or may still be loaded.
-void writer::forget(const outdate_task& task) {
-    const auto object = index_key(record_kind::object, task.primary, task.discriminator);
-    const bool may_come = core_->loading.load(relaxed);
-    core_->gone.note(object);
-    if (core_->erase(object) || may_come) {
-        if (!note(drop_note{task.primary, task.discriminator, drop_note::whatever})) {
-            (void)core_->erase(task.primary);
-            note(dropped_url{task.primary});
-        }
-    }
-}
-
-std::optional<drop_note> writer::let_older_go(const filter::key_hash& primary,
-                                              std::uint64_t discriminator) {
-    const auto object = index_key(record_kind::object, primary, discriminator);
-    const bool may_come = core_->loading.load(relaxed);
-    if (may_come) {
-        core_->gone.note(object);
-    }
-    const bool waited = tail_.withdraw(object);
-    if (!core_->erase(object) && !waited && !may_come) {
-        return std::nullopt;
-    }
-    return drop_note{primary, discriminator, drop_note::whatever};
-}
-
-void writer::let_older_than_failed_go() {
-    for (const auto& one : tail_.take_failed()) {
-        if (one.discriminator) {
-            if (const auto older = let_older_go(one.primary, *one.discriminator)) {
-                (void)note(*older);
-            }
-        } else if (!one.moved_from && one.entry.kind != record_kind::refresh) {
-            (void)core_->erase(one.key);
-        }
-    }
-}
-
-// With that, a restart does not find what was older either; unless more wait to be kept than are
-// remembered, which is no reason to give up all that is stored.
-void writer::is_not_written(const response_task& task) {
-    if (!task.outdates_older()) {
-        return;
-    }
-    if (const auto older = let_older_go(task.primary, task.discriminator())) {
-        (void)note(*older);
-    }
-}
-
-// It was dropped, or invalidated as far as anybody knows. What it was to replace goes with it, unless
-// that is newer.
-void writer::perform_dropped(const response_task& task) {
-    if (task.kind == record_kind::refresh) {
-        is_not_written(task);
-        return;
-    }
-    const auto there = newest_of(task.primary, task.discriminator());
-    if (!there || !is_outdated_by(*task.response, *there)) {
-        is_not_written(task);
-    }
-    if (task.kind == record_kind::large) {
-        perform(abandon_task{task.primary, task.id, extents_of(task)});
-    }
-}
-
 void writer::perform(const response_task& task) {
     if (core_->invalidated.since(task.primary, task.asked) || dropped_ids_.contains(task.id)) {
         perform_dropped(task);
@@ -165,10 +47,7 @@ void writer::perform(const response_task& task) {
         core_->counts.skipped.fetch_add(1, relaxed);
         return;
     }
-    // A more recent one may have been written before: a download took long, a response left memory
-    // late, or a 304 was overtaken by another.
-    const auto before = newest_of(task.primary, discriminator);
-    if (before && is_outdated_by(*task.response, *before)) {
+    if (comes_late(task, discriminator)) {
         core_->counts.skipped.fetch_add(1, relaxed);
         if (core_->on_outdated) {
             core_->on_outdated(task.primary, task.url, task.response);
@@ -177,9 +56,6 @@ void writer::perform(const response_task& task) {
             perform(abandon_task{task.primary, task.id, extents_of(task)});
         }
         return;
-    }
-    if (before && task.kind != record_kind::refresh) {
-        core_->replaced.went(before->disk_record.load(relaxed));
     }
     if (task.kind == record_kind::large) {
         // The head is for when all of it is there: in the index, hence in the file.
@@ -268,24 +144,10 @@ void writer::write_response(const response_task& task, std::uint64_t discriminat
 void writer::list_variant(const response_task& task,
                           std::uint64_t discriminator,
                           std::uint16_t expiry) {
-    if (tail_.awaits(task.primary)) {
-        flush();
+    auto directory = directory_under(task.primary).value_or(variant_directory{});
+    if (directory.url != task.url) {
+        directory = {.url = task.url, .variants = {}};
     }
-    variant_directory directory;
-    const auto before = core_->index.find(task.primary);
-    if (before && before->kind == record_kind::variants) {
-        auto from = core_->segments.at(before->place.segment);
-        if (from.from && from.sequence != 0) {
-            record_read read{{}, std::move(from), *before, core_->super.store_id};
-            read.read_now();
-            if (read.how() == record_read::outcome::good && read.header().primary == task.primary) {
-                if (auto known = read_variants(read.bytes()); known && known->url == task.url) {
-                    directory = std::move(*known);
-                }
-            }
-        }
-    }
-    directory.url = task.url;
     std::erase_if(directory.variants, [&](const listed_variant& one) {
         const auto key = index_key(record_kind::object, task.primary, one.discriminator);
         return one.discriminator != discriminator && !core_->index.find(key);
@@ -328,58 +190,6 @@ void writer::perform(const abandon_task& task) {
     for (std::uint32_t part = 0; part < task.parts; ++part) {
         (void)core_->erase(extent_key(task.primary, task.object, part));
     }
-}
-
-// What there is of the variant: what was being written when the note was made is in the index by now, or
-// still waits to enter it.
-journal_fact writer::drop_unread(const drop_note& note) {
-    const auto key = index_key(record_kind::object, note.primary, note.discriminator);
-    core_->gone.note(key);
-    (void)tail_.withdraw(key);
-    (void)core_->erase(key);
-    if (note.discriminator != 0) {
-        tell_variants(*core_, note.primary);
-    }
-    return dropped_variant{note.primary, note.discriminator};
-}
-
-std::optional<journal_fact> writer::drop(const drop_note& note) {
-    const auto key = index_key(record_kind::object, note.primary, note.discriminator);
-    if (note.id == drop_note::whatever) {
-        return drop_unread(note);
-    }
-    if (tail_.awaits(key)) {
-        flush();
-        if (troubled_) {
-            return drop_unread(note);  // its bytes may be there
-        }
-    }
-    const auto entry = core_->index.find(key);
-    if (entry) {
-        auto from = core_->segments.at(entry->place.segment);
-        if (!from.from || from.sequence == 0) {
-            return std::nullopt;
-        }
-        record_read read{{}, std::move(from), *entry, core_->super.store_id};
-        read.read_now();
-        if (read.how() == record_read::outcome::good && read.header().id != note.id) {
-            dropped_ids_.insert(note.id);
-            return std::nullopt;
-        }
-    } else {
-        dropped_ids_.insert(note.id);
-        if (!core_->loading.load(relaxed)) {
-            return std::nullopt;
-        }
-    }
-    core_->gone.note(key);
-    if (entry) {
-        (void)core_->erase(key, *entry);
-        if (note.discriminator != 0) {
-            tell_variants(*core_, note.primary);
-        }
-    }
-    return dropped_variant{note.primary, note.discriminator};
 }
 
 }  // namespace reprise::proxy::cache::disk

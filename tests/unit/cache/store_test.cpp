@@ -130,6 +130,33 @@ TEST_SUITE("cache/store") {
         }
     }
 
+    TEST_CASE("what is dropped from memory takes nothing newer from the disk") {
+        for (const bool varies : {false, true}) {
+            CAPTURE(varies);
+            both store{disk_write::eviction};
+            const auto url = url_of(1);
+            const stored_ptr older = version(url, 100, 1, 0ms, 10ms);
+            store.put(url, older);
+            auto newer = version(url, 400'000, 2, 20ms, 30ms);
+            if (varies) {
+                const http::field line{http::field_id::vary, "Vary", "X-Lang"};
+                newer->vary = http::read_vary({&line, 1});
+                newer->selecting = http::selecting_values(newer->vary, {});
+            }
+            CHECK(store.put_on_disk(url, newer));
+            store.settle();
+            REQUIRE(store.on_disk(url));
+            (void)store->drop(key_of(url), url, older);
+            CHECK_FALSE(store.in_memory(url));
+            store.settle();
+            const auto there = store.on_disk(url);
+            REQUIRE(there);
+            CHECK(there->size() == 400'000);
+            store.open();
+            CHECK(store.on_disk(url));
+        }
+    }
+
     TEST_CASE("what was dropped comes back through no memory, before the writer knows and after") {
         for (const bool writer_hangs : {true, false}) {
             CAPTURE(writer_hangs);

@@ -1,0 +1,299 @@
+#include "proxy/base/relaxed.hpp"
+#include "proxy/cache/disk/contents_loader.hpp"
+#include "proxy/cache/disk/record_read.hpp"
+#include "proxy/cache/disk/variants.hpp"
+#include "proxy/cache/disk/writer.hpp"
+#include "proxy/cache/partial_response.hpp"
+#include "proxy/cache/recency.hpp"
+
+#include <utility>
+#include <vector>
+
+// What the writer lets go of, and what not. Whatever takes the place of something, or has it taken away, was
+// ordered a while ago, and something else may be there by now: so what is there is read and named first. A
+// drop is of one record, by its id; all else is of what is not more recent than the response it is done for
+// (meet). A response without Vary and the directory of those that have it stand in one place, the primary key,
+// and are held against each other too.
+
+namespace reprise::proxy::cache::disk {
+
+namespace {
+
+// Whatever is said of `one` and of what came then: it is the more recent (recency.hpp). What is read from disk
+// knows of no turn.
+bool was_asked_after(const stored_response& one, wall_time came) noexcept {
+    const auto asked = one.asked_at();
+    return (asked == wall_time::min() ? one.freshness().response_time : asked) >= came;
+}
+
+}  // namespace
+
+// The response whose head is under this key; null: there is none, or it can't be read.
+stored_ptr writer::head_under(const filter::key_hash& key) {
+    if (tail_.awaits(key)) {
+        flush();
+    }
+    const auto there = core_->index.find(key);
+    if (!there || there->kind == record_kind::variants) {
+        return nullptr;
+    }
+    std::vector<char> front;
+    if (!read_front(*core_, there->place, there->bytes, front)) {
+        return nullptr;
+    }
+    auto view = read_object(front);
+    if (!view) {
+        return nullptr;
+    }
+    auto& came = view->freshness.response_time;
+    came = core_->came_at(view->header, came);
+    return stored_response::make(make_response(*view));
+}
+
+// The newest head of a variant; null: there is none. Costs a read where one takes another's place;
+// for a new one the index says that there is nothing to read.
+stored_ptr writer::newest_of(const filter::key_hash& primary, std::uint64_t discriminator) {
+    auto object = head_under(index_key(record_kind::object, primary, discriminator));
+    if (!object) {
+        return nullptr;
+    }
+    auto newer = head_under(refresh_key(primary, discriminator));
+    const bool is_its = newer &&
+                        newer->disk_record.load(relaxed) == object->disk_record.load(relaxed);
+    return is_its ? newer : object;
+}
+
+// What the index has under a primary key whose responses have Vary; none: it has no such, or that can't be read.
+std::optional<variant_directory> writer::directory_under(const filter::key_hash& primary) {
+    if (tail_.awaits(primary)) {
+        flush();
+    }
+    const auto there = core_->index.find(primary);
+    if (!there || there->kind != record_kind::variants) {
+        return std::nullopt;
+    }
+    auto from = core_->segments.at(there->place.segment);
+    if (!from.from || from.sequence == 0) {
+        return std::nullopt;
+    }
+    record_read read{{}, std::move(from), *there, core_->super.store_id};
+    read.read_now();
+    if (read.how() != record_read::outcome::good || read.header().primary != primary) {
+        return std::nullopt;
+    }
+    auto listed = read_variants(read.bytes());
+    return listed ? std::optional{std::move(*listed)} : std::nullopt;
+}
+
+writer::meeting writer::hold_against(const stored_ptr& there,
+                                     const stored_response& comer,
+                                     bool is_part) {
+    if (!there) {
+        return meeting::nothing_newer;
+    }
+    if (is_part && are_of_one_representation(comer, *there)) {
+        return meeting::its_whole;
+    }
+    if (is_outdated_by(comer, *there)) {
+        return meeting::newer;
+    }
+    core_->replaced.went(there->disk_record.load(relaxed));
+    return meeting::nothing_newer;
+}
+
+writer::meeting writer::meet(const filter::key_hash& primary,
+                             std::uint64_t discriminator,
+                             const stored_response& comer,
+                             bool is_part) {
+    const auto there = newest_of(primary, discriminator);
+    return there || discriminator != 0 ? hold_against(there, comer, is_part)
+                                       : meet_variants(primary, comer, is_part);
+}
+
+// Each variant by itself: those that are not more recent are not to be found any more. Where all are so the
+// whole directory may go; else they go one by one, and it stays for the others. As a rule all came before the
+// response was asked for, which the directory says, and none is read.
+writer::meeting writer::meet_variants(const filter::key_hash& primary,
+                                      const stored_response& comer,
+                                      bool is_part) {
+    const auto directory = directory_under(primary);
+    if (!directory) {
+        return meeting::nothing_newer;
+    }
+    auto met = meeting::nothing_newer;
+    std::vector<std::uint64_t> older;
+    for (const auto& one : directory->variants) {
+        const auto newer_head = refresh_key(primary, one.discriminator);
+        const bool is_as_listed = !core_->index.find(newer_head) && !tail_.awaits(newer_head);
+        auto with_this = meeting::nothing_newer;
+        if (is_as_listed && !is_part && was_asked_after(comer, one.response_time)) {
+            core_->replaced.went(one.id);
+        } else {
+            const auto there = newest_of(primary, one.discriminator);
+            const bool is_listed = there && there->disk_record.load(relaxed) == one.id;
+            with_this = hold_against(is_listed ? there : nullptr, comer, is_part);
+        }
+        if (with_this == meeting::nothing_newer) {
+            older.push_back(one.discriminator);
+        } else if (met != meeting::newer) {
+            met = with_this;
+        }
+    }
+    if (met != meeting::nothing_newer) {
+        for (const auto discriminator : older) {
+            if (const auto gone = let_older_go(primary, discriminator)) {
+                (void)note(*gone);
+            }
+        }
+    }
+    return met;
+}
+
+// A download took long, a response left memory late, or a 304 was overtaken by another.
+bool writer::comes_late(const response_task& task, std::uint64_t discriminator) {
+    if (task.kind == record_kind::refresh) {
+        const auto before = newest_of(task.primary, discriminator);
+        return before && is_outdated_by(*task.response, *before);
+    }
+    if (meet(task.primary, discriminator, *task.response) == meeting::newer) {
+        return true;
+    }
+    // Its directory would take the place of a response without Vary.
+    return discriminator != 0 &&
+           hold_against(newest_of(task.primary, 0), *task.response, false) == meeting::newer;
+}
+
+void writer::perform(const outdate_task& task) {
+    switch (meet(task.primary, task.discriminator, *task.newer, task.is_part)) {
+    case meeting::nothing_newer: forget(task); return;
+    case meeting::newer:
+        if (core_->on_outdated) {
+            core_->on_outdated(task.primary, task.url, task.newer);
+        }
+        return;
+    case meeting::its_whole: return;
+    }
+}
+
+// Removes it, whether it is in the index, can't be read, or may still be loaded.
+void writer::forget(const outdate_task& task) {
+    const auto object = index_key(record_kind::object, task.primary, task.discriminator);
+    const bool may_come = core_->loading.load(relaxed);
+    core_->gone.note(object);
+    if (core_->erase(object) || may_come) {
+        if (!note(drop_note{task.primary, task.discriminator, drop_note::whatever})) {
+            (void)core_->erase(task.primary);
+            note(dropped_url{task.primary});
+        }
+    }
+}
+
+std::optional<drop_note> writer::let_older_go(const filter::key_hash& primary,
+                                              std::uint64_t discriminator) {
+    const auto object = index_key(record_kind::object, primary, discriminator);
+    const bool may_come = core_->loading.load(relaxed);
+    if (may_come) {
+        core_->gone.note(object);
+    }
+    const bool waited = tail_.withdraw(object);
+    if (!core_->erase(object) && !waited && !may_come) {
+        return std::nullopt;
+    }
+    return drop_note{primary, discriminator, drop_note::whatever};
+}
+
+void writer::let_older_than_failed_go() {
+    for (const auto& one : tail_.take_failed()) {
+        if (one.discriminator) {
+            if (const auto older = let_older_go(one.primary, *one.discriminator)) {
+                (void)note(*older);
+            }
+        } else if (!one.moved_from && one.entry.kind != record_kind::refresh) {
+            (void)core_->erase(one.key);
+        }
+    }
+}
+
+// With that, a restart does not find what was older either; unless more wait to be kept than are
+// remembered, which is no reason to give up all that is stored.
+void writer::is_not_written(const response_task& task) {
+    if (!task.outdates_older()) {
+        return;
+    }
+    if (const auto older = let_older_go(task.primary, task.discriminator())) {
+        (void)note(*older);
+    }
+}
+
+// It was dropped, or invalidated as far as anybody knows. What it was to replace goes with it, unless
+// that is newer.
+void writer::perform_dropped(const response_task& task) {
+    if (task.kind == record_kind::refresh) {
+        is_not_written(task);
+        return;
+    }
+    if (meet(task.primary, task.discriminator(), *task.response) != meeting::newer) {
+        is_not_written(task);
+    }
+    if (task.kind == record_kind::large) {
+        perform(abandon_task{task.primary, task.id, extents_of(task)});
+    }
+}
+
+// What there is of the variant: what was being written when the note was made is in the index by now, or
+// still waits to enter it.
+journal_fact writer::drop_unread(const drop_note& note) {
+    const auto key = index_key(record_kind::object, note.primary, note.discriminator);
+    core_->gone.note(key);
+    (void)tail_.withdraw(key);
+    (void)core_->erase(key);
+    if (note.discriminator != 0) {
+        tell_variants(*core_, note.primary);
+    }
+    return dropped_variant{note.primary, note.discriminator};
+}
+
+std::optional<journal_fact> writer::drop(const drop_note& note) {
+    const auto key = index_key(record_kind::object, note.primary, note.discriminator);
+    if (note.id == drop_note::whatever) {
+        return drop_unread(note);
+    }
+    if (tail_.awaits(key)) {
+        flush();
+        if (troubled_) {
+            return drop_unread(note);  // its bytes may be there
+        }
+    }
+    const auto entry = core_->index.find(key);
+    if (entry && entry->kind == record_kind::variants) {
+        dropped_ids_.insert(note.id);  // a directory is no response, whether it can be read or not
+        return std::nullopt;
+    }
+    if (entry) {
+        auto from = core_->segments.at(entry->place.segment);
+        if (!from.from || from.sequence == 0) {
+            return std::nullopt;
+        }
+        record_read read{{}, std::move(from), *entry, core_->super.store_id};
+        read.read_now();
+        if (read.how() == record_read::outcome::good && read.header().id != note.id) {
+            dropped_ids_.insert(note.id);
+            return std::nullopt;
+        }
+    } else {
+        dropped_ids_.insert(note.id);
+        if (!core_->loading.load(relaxed)) {
+            return std::nullopt;
+        }
+    }
+    core_->gone.note(key);
+    if (entry) {
+        (void)core_->erase(key, *entry);
+        if (note.discriminator != 0) {
+            tell_variants(*core_, note.primary);
+        }
+    }
+    return dropped_variant{note.primary, note.discriminator};
+}
+
+}  // namespace reprise::proxy::cache::disk
