@@ -49,6 +49,13 @@ bool have_one_tag(const stored_response& one, const stored_response& other) {
     return tag != nullptr && other_tag != nullptr && http::equal_weak(tag->value, other_tag->value);
 }
 
+bool is_spared(const newcomer& by, const stored_response& older) {
+    if (by.is_stored) {
+        return !by.beside_disk && have_one_tag(by.response, older);
+    }
+    return have_one_tag(by.response, older) || are_of_one_representation(by.response, older);
+}
+
 }  // namespace
 
 std::uint16_t next_turn() noexcept {
@@ -81,8 +88,7 @@ bool puts_an_end_to(const newcomer& by, const stored_response& older) {
     const bool stays = by.is_stored ? older.vary() == by.response.vary()
                                     : came(older) > asked(by.response);
     return !stays && http::matches(older.vary(), older.selecting(), by.request) &&
-           !is_outdated_by(by.response, older) && !have_one_tag(by.response, older) &&
-           (by.is_stored || !are_of_one_representation(by.response, older));
+           !is_outdated_by(by.response, older) && !is_spared(by, older);
 }
 
 }  // namespace reprise::proxy::cache

@@ -46,10 +46,13 @@ struct newcomer {
     const stored_response& response;  ///< its head is enough
     http::field_list request;         ///< as forwarded (vary.hpp)
     bool is_stored = false;           ///< false: no tier had room for it
+    /// A disk may hold an older one, or be given it, and give it back when `response` has left: nothing that
+    /// `response` hides is spared for its ETag.
+    bool beside_disk = false;
 };
 
 /// Whether `older`, of the same key, is to go for `by`: the request would have selected it, it is not the more
-/// recent, and has not the same ETag; nor, where `by` is not stored, another strong validator that is the same. False for what has
+/// recent, and is not the same by its ETag (but see beside_disk); nor, where `by` is not stored, by another strong validator. False for what has
 /// gone already where `by` is stored, its own variant; and where it is not stored, for what came
 /// since it was asked for: that may have had the room.
 /// No allocation where `by` is stored and both have the same Vary.

@@ -143,12 +143,13 @@ void store::end_older(const filter::key_hash& key,
                       std::string_view url,
                       const newcomer& by,
                       const stored_ptr& found) {
-    while (const auto older = memory_.ended_by(key, url, by)) {
+    const newcomer with{by.response, by.request, by.is_stored, disk_ != nullptr};
+    while (const auto older = memory_.ended_by(key, url, with)) {
         drop_alone(key, url, older);
     }
     // It may be on disk alone, or on its way there.
     const bool has_gone = !found || (disk_ && disk_->was_dropped(*found));
-    if (!has_gone && puts_an_end_to(by, *found)) {
+    if (!has_gone && puts_an_end_to(with, *found)) {
         drop_alone(key, url, found);
     }
 }
@@ -157,11 +158,10 @@ bool store::has_ended_since(const filter::key_hash& key,
                             std::string_view url,
                             const stored_response& response,
                             invalidation_mark asked) const {
-    return memory_.invalidated().since(key, asked.count) ||
+    return memory_.invalidated().surely_since(key, asked.count) ||
            !memory_.purges().judge(url, response.tags(), asked.purges).none();
 }
 
-// Unlike drop(), it takes nothing else of the key from a disk that works: a newer response may be there.
 void store::drop_alone(const filter::key_hash& key,
                        std::string_view url,
                        const stored_ptr& outdated) {

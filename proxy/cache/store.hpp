@@ -13,7 +13,7 @@
 //   which would have given it on), the older one goes all the same: it would answer again when the
 //   newer has left memory. Parts alone leave it: they may be of the very same. What the newer one's
 //   request had by another Vary goes too, and what it had where neither tier takes the newer one
-//   (end_older).
+//   (end_older): not what is the same representation, where nothing could give it back later.
 // - What the disk serves a second time is taken into memory too (promote): the first may be the
 //   last. Not where a selective disk gets what leaves memory: each tier then has objects of its
 //   own, and a copy would push out what is nowhere else.
@@ -171,7 +171,11 @@ public:
                         std::string_view url,
                         const stored_response& response);
 
-    /// Whether what was asked for then, and has come, was purged or invalidated since: put() refuses it for that.
+    /// Unlike drop(), it takes nothing else of the key from a disk that works: what is newer may be there.
+    void drop_alone(const filter::key_hash& key, std::string_view url, const stored_ptr& outdated);
+
+    /// Whether what was asked for then, and has come, was purged or invalidated since, as far as is known:
+    /// put() refuses it for that, and also where nobody knows any more.
     [[nodiscard]] bool has_ended_since(const filter::key_hash& key,
                                        std::string_view url,
                                        const stored_response& response,
@@ -228,7 +232,6 @@ private:
                          const stored_ptr& newer,
                          const stored_ptr& before);
     bool drop_copy(const filter::key_hash& key, std::string_view url, const stored_ptr& outdated);
-    void drop_alone(const filter::key_hash& key, std::string_view url, const stored_ptr& outdated);
     /// It leaves memory, and the disk is to get it: it is not there, and the disk may want it.
     [[nodiscard]] bool is_for_disk(const evicted_response& gone) const;
     [[nodiscard]] bool fits_memory(const stored_response& whole) const noexcept {

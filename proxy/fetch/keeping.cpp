@@ -177,6 +177,7 @@ http::storability keeping::judge_answer(const cache::fetched_head& head,
 
 void keeping::judge(cache::fetched_head& head, const received& came) {
     whom_ = came.by;
+    is_of_now_ = came.by == word_of::origin || came.fetched_now;
     at_most_ = came.at_most;
     const auto status = came.head.status;
     const bool is_post = order_.request->head.method == boost::beast::http::verb::post;
@@ -287,13 +288,13 @@ void keeping::end_what_it_replaces(unsigned status, wall_time asked_at) {
         return;
     }
     (void)store.drop(order_.key, order_.url, stored);
-    // What drop() takes out of the disk alone may be in memory as a copy still: so often, and no more.
+    // What drop_alone() takes out of the disk alone may be in memory as a copy still: so often, and no more.
     for (std::size_t i = 0; i < cache::memory_tier::most_variants; ++i) {
         const auto next = store.peek(order_.key, order_.url, order_.request->head.fields).response;
-        if (!next || next->freshness().response_time > asked_at ||
-            !store.drop(order_.key, order_.url, next)) {
+        if (!next || next->freshness().response_time > asked_at) {
             break;
         }
+        store.drop_alone(order_.key, order_.url, next);
     }
 }
 

@@ -100,6 +100,7 @@ private:
     [[nodiscard]] bool store_body();
     [[nodiscard]] bool store_whole(const cache::response_draft& made);
     void store_part(cache::response_draft added);
+    [[nodiscard]] bool keep_body() noexcept;
     void end_unreplaced() noexcept;
     void end_older(const cache::stored_response& than, bool is_stored) noexcept;
     void append_kept_head(std::string& to) const;
@@ -115,6 +116,7 @@ private:
     cache::invalidation_mark begun_at_;
     cache::head_ptr head_;  // once it is known
     word_of whom_ = word_of::origin;
+    bool is_of_now_ = true;                   // the origin's own, or fetched by a home just now
     std::optional<http::seconds> at_most_{};  // received::at_most
     wall_time came_{};                        // resident time
     cache::packed_wait wait_;

@@ -160,9 +160,7 @@ void keeping::finish(bool trusted, cache::packed_wait took) {
         into_.keep_no_more();
     }
     const bool kept_out = waits() || (refused_ && !on_disk_ && !into_.kept_whole());
-    const bool is_stored = on_disk_ ? finish_on_disk()
-                                    : may_be_kept && into_.kept_whole() && store_body();
-    if (may_be_kept && !is_stored) {
+    if (may_be_kept && !keep_body()) {
         end_unreplaced();
     }
     if (kept_out && !too_large_) {
@@ -173,11 +171,22 @@ void keeping::finish(bool trusted, cache::packed_wait took) {
     }
 }
 
+// False: no tier has room for it. It has come whole, and no reader loses it because there is no memory to keep it.
+bool keeping::keep_body() noexcept {
+    try {
+        return on_disk_ ? finish_on_disk() : into_.kept_whole() && store_body();
+    } catch (const std::bad_alloc&) {
+        on_disk_.reset();
+        return false;
+    }
+}
+
 // It is whole, and there was room for it nowhere: what it was to replace would go on answering in its stead. A part
-// says nothing of the rest, another cache's copy nothing of the origin, and what was sent stale has rules of its
-// own (end_what_was_sent). Without memory the older stays.
+// says nothing of the rest, what another cache had nothing of the origin, and what was sent stale goes for what would
+// have ended it otherwise too. Without memory the older stays.
 void keeping::end_unreplaced() noexcept {
-    if (!order_.replaces || order_.behind() || head_->status == 206 || whom_ != word_of::origin) {
+    const bool is_wanted = !order_.behind() || ends_use(head_->status, true);
+    if (!order_.replaces || !is_wanted || head_->status == 206 || !is_of_now_) {
         return;
     }
     try {

@@ -1,5 +1,7 @@
 #include "proxy/cache/memory/invalidations.hpp"
 
+#include <algorithm>
+
 namespace reprise::proxy::cache {
 
 invalidations::invalidations() : stripes_{std::make_unique<stripe[]>(stripe_count)} {}
@@ -23,11 +25,19 @@ void invalidations::note(const filter::key_hash& key) {
 bool invalidations::since(const filter::key_hash& key, std::uint64_t since) const {
     const auto& home = stripe_of(key);
     const std::lock_guard lock{home.guard};
-    if (home.made - since > remembered) {
-        return true;
-    }
-    for (auto i = since; i < home.made; ++i) {
-        if (home.keys[i % remembered] == key) {
+    return home.made - since > remembered || home.holds(key, since);
+}
+
+bool invalidations::surely_since(const filter::key_hash& key, std::uint64_t since) const {
+    const auto& home = stripe_of(key);
+    const std::lock_guard lock{home.guard};
+    const auto oldest = home.made - std::min<std::uint64_t>(home.made, remembered);
+    return home.holds(key, std::max(since, oldest));
+}
+
+bool invalidations::stripe::holds(const filter::key_hash& key, std::uint64_t from) const {
+    for (auto i = from; i < made; ++i) {
+        if (keys[i % remembered] == key) {
             return true;
         }
     }

@@ -28,6 +28,8 @@ public:
     void note(const filter::key_hash& key);
     /// True when `key` was invalidated after its count was `since`, or when nobody knows any more.
     [[nodiscard]] bool since(const filter::key_hash& key, std::uint64_t since) const;
+    /// False where nobody knows any more.
+    [[nodiscard]] bool surely_since(const filter::key_hash& key, std::uint64_t since) const;
 
 private:
     static constexpr std::size_t stripe_count = 64;
@@ -37,6 +39,7 @@ private:
         std::uint64_t made = 0;
         // The last keys invalidated here, the i-th of all at i modulo the size.
         std::array<filter::key_hash, remembered> keys{};
+        [[nodiscard]] bool holds(const filter::key_hash& key, std::uint64_t from) const;
     };
     [[nodiscard]] stripe& stripe_of(const filter::key_hash& key) const noexcept;
     std::unique_ptr<stripe[]> stripes_;

@@ -25,6 +25,12 @@ drafted varied(drafted made, std::string_view vary) {
     return made;
 }
 
+drafted tagged(drafted made, const std::string& tag) {
+    made->head = "HTTP/1.1 200 OK\r\nETag: " + tag + "\r\nContent-Length: 100\r\n";
+    index_head(made);
+    return made;
+}
+
 }  // namespace
 
 TEST_SUITE("cache/store_recency") {
@@ -183,12 +189,24 @@ TEST_SUITE("cache/store_recency") {
         CHECK(store.on_disk(url)->size() == 400'000);
     }
 
+    TEST_CASE("the very same under another Vary goes too: the disk could give it back later") {
+        for (const auto when : {disk_write::admission, disk_write::eviction}) {
+            both store{when};
+            const auto url = url_of(1);
+            const stored_ptr first = tagged(version(url, 100, 1, 0ms, 10ms), "\"1\"");
+            const stored_ptr next = varied(tagged(version(url, 100, 2, 20ms, 30ms), "\"1\""),
+                                           "X-Lang");
+            store.put(url, first);
+            store.put(url, next);
+            store->end_older(key_of(url), url, {*next, {}, true}, first);
+            CHECK(store->drop(key_of(url), url, next));
+            store.settle();
+            CHECK_FALSE(store.in_memory(url));
+            CHECK_FALSE(store.on_disk(url));
+        }
+    }
+
     TEST_CASE("what neither tier takes ends what its request had, but no copy of the very same") {
-        const auto tagged = [](drafted made, const std::string& tag) {
-            made->head = "HTTP/1.1 200 OK\r\nETag: " + tag + "\r\nContent-Length: 100\r\n";
-            index_head(made);
-            return made;
-        };
         for (const bool is_on_disk_alone : {false, true}) {
             for (const bool is_same : {false, true}) {
                 CAPTURE(is_on_disk_alone);

@@ -463,30 +463,65 @@ TEST_CASE("what no store takes, however it is framed, ends what was sent stale i
 TEST_CASE("where a client waits it ends what it was to replace, when it is whole") {
     for (const bool has_length : {true, false}) {
         for (const bool validates : {true, false}) {
-            CAPTURE(has_length);
-            CAPTURE(validates);
-            node at{with_memory(20'000)};
-            see(at, of_five, true);
-            arrival next{at};
-            next.order->found = stored_at(at, next);
-            if (validates) {
-                next.order->what = wanted::validating{next.order->found};
+            for (const bool is_homes : {true, false}) {
+                CAPTURE(has_length);
+                CAPTURE(validates);
+                CAPTURE(is_homes);
+                node at{with_memory(20'000)};
+                see(at, of_five, true);
+                arrival next{at};
+                next.order->found = stored_at(at, next);
+                if (validates) {
+                    next.order->what = wanted::validating{next.order->found};
+                }
+                next.order->replaces = true;
+                next.came.fetched_now = is_homes;
+                next.head(fresh + (has_length ? "Content-Length: 50000\r\n"
+                                              : "Transfer-Encoding: chunked\r\n"),
+                          is_homes ? word_of::sibling : word_of::origin);
+                next.body(std::string(50'000, 'x'));
+                CHECK(next.found());
+                next.end();
+                CHECK(!next.found());
             }
-            next.order->replaces = true;
-            next.head(fresh + (has_length ? "Content-Length: 50000\r\n"
-                                          : "Transfer-Encoding: chunked\r\n"));
-            next.body(std::string(50'000, 'x'));
-            CHECK(next.found());
-            next.end();
-            CHECK(!next.found());
         }
     }
 }
 
+TEST_CASE("so does what a client has joined that was begun behind another's back") {
+    node at{with_memory(20'000)};
+    see(at, of_five, true);
+    arrival next{at};
+    next.order->what = wanted::validating{stored_at(at, next), true};
+    next.order->replaces = true;
+    next.head(fresh + "Transfer-Encoding: chunked\r\n");
+    next.body("other");
+    next.order->into->keep_no_more();  // others needed the room
+    next.end();
+    CHECK(!next.found());
+}
+
+TEST_CASE("however much was invalidated beside it meanwhile") {
+    node at{with_memory(20'000)};
+    see(at, of_five, true);
+    arrival next{at};
+    next.order->found = stored_at(at, next);
+    next.order->replaces = true;
+    next.head(fresh + "Content-Length: 50000\r\n");
+    for (std::size_t i = 0; i < 20'000; ++i) {
+        const auto url = "http://a.example/other/" + std::to_string(i);
+        (void)at.common.store.invalidate(
+            filter::hash_of(url, at.common.admission.secret()), url, wall_now());
+    }
+    next.body(std::string(50'000, 'x'));
+    next.end();
+    CHECK(!next.found());
+}
+
 TEST_CASE("but not where it is cut off, is nobody else's, is an error, or is the older of two") {
-    enum class what { cut_off, private_, no_store, error, older };
+    enum class what { cut_off, private_, no_store, error, older, siblings };
     using enum what;
-    for (const auto why : {cut_off, private_, no_store, error, older}) {
+    for (const auto why : {cut_off, private_, no_store, error, older, siblings}) {
         CAPTURE(static_cast<int>(why));
         node at{with_memory(20'000)};
         const std::string lasting = "Cache-Control: max-age=60, stale-if-error=600\r\n";
@@ -500,6 +535,7 @@ TEST_CASE("but not where it is cut off, is nobody else's, is an error, or is the
         case private_: next.head("200 OK\r\nCache-Control: private\r\n" + length); break;
         case no_store: next.head("200 OK\r\nCache-Control: no-store\r\n" + length); break;
         case error: next.head("503 No\r\n" + lasting + length); break;
+        case siblings: next.head(fresh + length, word_of::sibling); break;
         case older: {
             next.head(fresh + "Transfer-Encoding: chunked\r\n");
             arrival another{at};
