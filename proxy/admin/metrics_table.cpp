@@ -529,7 +529,7 @@ constexpr metric own_rows[] = {
           [](in from) { return from.counts.collapsed_joined; }),
     plain("reprise_collapsed_released_total",
           "collapsing.released",
-          "Of those, sent on a fetch of their own after all: the response was not for sharing.",
+          "Of those, sent on to another fetch after all: the response was not for them.",
           [](in from) { return from.counts.collapsed_released; }),
 
     // The logs.

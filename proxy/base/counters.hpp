@@ -140,8 +140,8 @@ struct basic_counters {
 
     Cell fetches_started{};  ///< that other requests may join
     std::array<Cell, fetch_end_count> fetches_ended{};
-    Cell collapsed_joined{};    ///< requests that joined a fetch under way
-    Cell collapsed_released{};  ///< of those, sent on a fetch of their own after all
+    Cell collapsed_joined{};    ///< by requests, each time one joined a fetch under way
+    Cell collapsed_released{};  ///< of those times, it was sent on to another fetch after all
 
     std::array<basic_histogram<Cell>, latency_class_count> first_byte{};
     std::array<basic_histogram<Cell>, latency_class_count> complete{};

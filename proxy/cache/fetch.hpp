@@ -57,15 +57,15 @@
 
 namespace reprise::proxy::cache {
 
-/// By whom a request was answered, how long that took, and how old the answer says that it is.
+/// By whom a request was answered, when that was asked, and how old the answer says that it is.
 struct answered {
     std::string origin;  ///< address connected to, for the log
     std::string peer;    ///< the peer's name whose address that is; empty: it is the origin's
-    std::chrono::microseconds took{0};  ///< request sent to head read
+    steady_time sent{};  ///< the request
+    std::chrono::microseconds took{0};  ///< from then until its head was read
     /// As its Age has it; 0 where it was given for this request.
     http::seconds age{0};
-    /// What the request demanded of that (RFC 9111 5.2.1). Those who waited for the answer are judged by both:
-    /// had they asked for themselves, they would have been told the same.
+    /// What the request demanded of that (RFC 9111 5.2.1).
     std::optional<http::seconds> max_age, min_fresh;
 };
 

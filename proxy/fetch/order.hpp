@@ -98,7 +98,7 @@ struct fetch_order {
     bool own_range = false;       ///< carries the client's Range
     bool own_conditions = false;  ///< carries the client's preconditions: a 304 is the client's
     bool replaces = false;        ///< something is stored under the key: admission is not asked
-    /// What that is, where the look-up found it, be it on disk alone; null: nothing, or nobody looked. Memory is asked before it.
+    /// What that is, where the look-up found it (be it on disk alone) or another fetch confirmed it; null: nothing, or nobody looked. Memory is asked before it.
     cache::stored_ptr found;
     bool retryable = false;
     bool head_is_http10 = false;  ///< the client speaks 1.0: no Expect

@@ -78,7 +78,7 @@ private:
     [[nodiscard]] trouble switch_protocols();
     [[nodiscard]] bool adopt_not_modified(bool dubious);
     [[nodiscard]] const peer::known_peer* sibling_asked() const;
-    [[nodiscard]] cache::answered answered_by() const;
+    void note_whence(cache::answered& by) const;
     [[nodiscard]] cache::head_ptr publish_head();
     [[nodiscard]] bool is_all_here(const cache::fetched_head& head);
     awaitable<void> pass_body(cache::head_ptr published);
@@ -148,7 +148,8 @@ bool producer::adopt_not_modified(bool dubious) {
         return false;
     }
     auto confirmed = std::make_shared<cache::confirmation>();
-    confirmed->by = answered_by();
+    confirmed->by = age_in(at_.from.came, *order_);
+    note_whence(confirmed->by);
     confirmed->for_one_client = by.is_for_one_client();
     into_.producer_validated(fresh, std::move(confirmed));
     at_.from.lease.buffer().consume(at_.from.came.head.bytes);
@@ -163,23 +164,20 @@ const peer::known_peer* producer::sibling_asked() const {
     return at_.from.sibling ? at_.from.sibling.get() : sources_.home();
 }
 
-cache::answered producer::answered_by() const {
-    const auto& from = at_.from;
-    auto by = age_in(from.came, *order_);
-    by.origin = from.lease.endpoint();
-    by.took = std::chrono::duration_cast<std::chrono::microseconds>(steady_now() - from.came.sent);
+void producer::note_whence(cache::answered& by) const {
+    by.origin = at_.from.lease.endpoint();
+    by.took = std::chrono::duration_cast<std::chrono::microseconds>(steady_now() - by.sent);
     const auto* sibling = sibling_asked();
     if (const auto* via = sibling != nullptr ? sibling : sources_.parent()) {
         by.peer = via->name;
     }
-    return by;
 }
 
 cache::head_ptr producer::publish_head() {
     const auto& o = *order_;
     auto& from = at_.from;
     auto head = head_for_readers(from.came, o, w_.common.pseudonym);
-    head->by = answered_by();
+    note_whence(head->by);
     // What a home feeds is joined by none: it may ask this instance meanwhile.
     head->fed_by_sibling = sibling_asked() != nullptr;
     head->from_sibling = from.sibling != nullptr ||

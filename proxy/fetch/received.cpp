@@ -29,6 +29,7 @@ struct recycled_head : cache::fetched_head {
 
 cache::answered age_in(const received& from, const fetch_order& order) {
     cache::answered by;
+    by.sent = from.sent;
     if (!from.fetched_now) {
         by.age = http::stated_age(from.head.fields).value_or(http::seconds{0});
     }

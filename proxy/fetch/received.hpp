@@ -33,7 +33,7 @@ struct received {
     std::optional<http::seconds> at_most{};
 };
 
-/// What it says of its age, and what `order` demanded of that; not by whom, and how long that took.
+/// What it says of its age, and what `order` demanded of that; not who that is from, and how long it took.
 [[nodiscard]] cache::answered age_in(const received& from, const fetch_order& order);
 
 /// By which the lifetime of a response with these fields is told: the order's, and nothing raised of

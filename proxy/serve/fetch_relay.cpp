@@ -110,15 +110,19 @@ void compose_not_modified(exchange_state& x,
 /// What a fetch is to a follower.
 enum class fit : std::uint8_t { answers, too_old, not_its };
 
-// What a follower that waited for it asks for itself of its age (RFC 9111 5.2.1.1, 5.2.1.3). An origin's own
-// answer is of this moment, however slow or wrong its clock: so reloads (max-age=0) share it. What another
-// cache had may be no older than the time that asking the origin itself took; but where it was told as much
-// as this one says, it would say the same once more.
-bool is_recent_enough(const http::request_directives& asked,
+// What a follower that waited for it demands of its age (RFC 9111 5.2.1.1, 5.2.1.3), by the second, as Age
+// counts: how old it was said to be, and how long before this request that was asked. An origin's own answer
+// is of that moment, however slow the origin or wrong its clock: so those that reload (max-age=0) at once share
+// it. Where whoever answered was told as much as this request says, it would say the same once more.
+bool is_recent_enough(const exchange_state& x,
                       const cache::answered& told,
                       http::seconds remaining) {
-    const bool is_young = !asked.max_age || (told.max_age && *told.max_age <= *asked.max_age) ||
-                          told.age <= *asked.max_age + std::chrono::ceil<http::seconds>(told.took);
+    constexpr http::seconds rounding{1};
+    const auto& asked = x.asked.facts.asked;
+    const bool says_as_much = told.max_age && asked.max_age && *told.max_age <= *asked.max_age;
+    const auto age = says_as_much ? http::seconds{0} : told.age;
+    const auto before = std::max(x.started - told.sent, steady_time::duration{0});
+    const bool is_young = !asked.max_age || age + before <= *asked.max_age + rounding;
     const bool lasts = !asked.min_fresh ||
                        (told.min_fresh && *told.min_fresh >= *asked.min_fresh) ||
                        remaining >= *asked.min_fresh;
@@ -126,10 +130,10 @@ bool is_recent_enough(const http::request_directives& asked,
 }
 
 // A follower is judged as if the head were a stored response's (RFC 9111 4): what could not answer
-// it from the store cannot answer it now.
+// it from the store cannot answer it now, but that the age of what it waited for is another matter.
 fit judge_head(const exchange_state& x,
                const cache::fetched_head& head,
-               standing stands,
+               fetch_role role,
                wall_time now) {
     if (head.verdict != http::storability::storable ||
         !http::matches(head.vary, head.selecting, x.asked.head->fields) ||
@@ -138,16 +142,17 @@ fit judge_head(const exchange_state& x,
     }
     const auto& asked = x.asked.facts.asked;
     auto beside_age = asked;
-    if (stands == standing::awaits) {
-        beside_age.max_age = beside_age.min_fresh = std::nullopt;
-    }
+    beside_age.max_age = beside_age.min_fresh = std::nullopt;
     const auto judged = http::judge_reuse(head.directives, head.freshness, beside_age, now);
     if (judged.what == http::reuse::must_validate) {
         return fit::not_its;
     }
-    return stands != standing::awaits || is_recent_enough(asked, head.by, judged.ttl)
-               ? fit::answers
-               : fit::too_old;
+    const bool is_recent =
+        role == fetch_role::awaits
+            ? is_recent_enough(x, head.by, judged.ttl)
+            : http::judge_reuse(head.directives, head.freshness, asked, now).what !=
+                  http::reuse::must_validate;
+    return is_recent ? fit::answers : fit::too_old;
 }
 
 // What a 304 made of a stored response may serve a follower too, where it was not said to its own client
@@ -163,15 +168,14 @@ fit judge_confirmed(const exchange_state& x,
         allowed.no_store || allowed.no_cache) {
         return fit::not_its;
     }
-    const auto& asked = x.asked.facts.asked;
     const auto facts = fresh.freshness();
     if (how == nullptr) {
-        return http::judge_reuse(allowed, facts, asked, now).what != http::reuse::must_validate
+        return http::judge_reuse(allowed, facts, x.asked.facts.asked, now).what !=
+                       http::reuse::must_validate
                    ? fit::answers
                    : fit::too_old;
     }
-    return is_recent_enough(asked, how->by, http::remaining(facts, now)) ? fit::answers
-                                                                         : fit::too_old;
+    return is_recent_enough(x, how->by, http::remaining(facts, now)) ? fit::answers : fit::too_old;
 }
 
 // What is stored, stale, may stand in for an answer that the origin failed to give; `disconnected`:
@@ -300,7 +304,7 @@ awaitable<ended> fetch_relay::pass_interim() {
 bool fetch_relay::may_follow(const cache::fetch_reader& reader) {
     // A sibling that joined before the head was there may be who feeds it, or pace it for others.
     const bool is_siblings = x_.asked.facts.asked.only_if_cached;
-    const auto fits = judge_head(x_, *head_, stands_, resident_now());
+    const auto fits = judge_head(x_, *head_, role_, resident_now());
     too_old_ = fits == fit::too_old;
     if (fits != fit::answers ||
         (is_siblings && (head_->fed_by_sibling || !reader.source()->is_kept()))) {

@@ -9,8 +9,8 @@
 
 namespace reprise::proxy::serve {
 
-/// How a request stands to the fetch that may answer it.
-enum class standing : std::uint8_t {
+/// What a request is to the fetch that may answer it.
+enum class fetch_role : std::uint8_t {
     leads,       ///< it was begun for this request
     awaits,      ///< it was joined before its head was there
     joins_late,  ///< after
@@ -20,16 +20,16 @@ enum class standing : std::uint8_t {
 class fetch_relay {
 public:
     /// `order` is the fetch's, or what it would have been if this request does not lead.
-    fetch_relay(exchange_state& x, fetch::fetch_order& order, standing stands)
+    fetch_relay(exchange_state& x, fetch::fetch_order& order, fetch_role role)
         : x_{x},
           order_{order},
-          stands_{stands} {}
+          role_{role} {}
 
     /// None: nothing was sent, and this fetch is not to answer this request.
     [[nodiscard]] awaitable<std::optional<ended_or_next>> give(cache::fetch_reader& reader);
     /// Why it gave none: for its age alone, which an answer to this request's own demands may not have.
     [[nodiscard]] bool was_too_old() const noexcept { return too_old_; }
-    /// What was found to hold still, but too long ago; null: a response had come instead.
+    /// What was stored, and was found to hold still, or fresh, but too long ago; null: a response had come instead.
     [[nodiscard]] const cache::stored_ptr& held_before() const noexcept { return held_before_; }
     /// Its client has left, perhaps, before it was looked at what the origin said: what follows from an
     /// unsafe method's success follows all the same.
@@ -48,9 +48,9 @@ private:
 
     exchange_state& x_;
     fetch::fetch_order& order_;
-    [[nodiscard]] bool follows() const noexcept { return stands_ != standing::leads; }
+    [[nodiscard]] bool follows() const noexcept { return role_ != fetch_role::leads; }
 
-    const standing stands_;
+    const fetch_role role_;
     bool too_old_ = false;
     cache::stored_ptr held_before_;
     cache::head_ptr head_;

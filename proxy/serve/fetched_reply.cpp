@@ -74,14 +74,15 @@ bool fetched_reply::must_be_alone() const {
 
 awaitable<ended_or_next> fetched_reply::give_alone() {
     const auto reader = fetch_alone(x_, order_);
-    fetch_relay relay{x_, *order_, standing::leads};
+    fetch_relay relay{x_, *order_, fetch_role::leads};
     auto out = co_await relay.give(*reader);
     co_return std::move(*out);  // only followers are sent away
 }
 
 // A follower of an error that may pass waits once more, for the next leader: a recovering origin is
 // not asked by all at once. So does one for which the answer was too old: what is asked with its own
-// demands may be younger, and all that make them share that.
+// demands may be younger, and all that make them share that. Whoever comes then joins the second fetch, and
+// siblings too, though the first goes on and may be stored: it is the more recent.
 awaitable<ended_or_next> fetched_reply::give_together() {
     auto& fetches = x_.w.common.fetches;
     const auto& asked = x_.asked;
@@ -105,10 +106,10 @@ awaitable<ended_or_next> fetched_reply::give_together() {
                 note_late_sight(place.reader->source());
             }
         }
-        const auto stands = place.leads        ? standing::leads
-                            : place.head_known ? standing::joins_late
-                                               : standing::awaits;
-        fetch_relay relay{x_, *order_, stands};
+        const auto role = place.leads        ? fetch_role::leads
+                          : place.head_known ? fetch_role::joins_late
+                                             : fetch_role::awaits;
+        fetch_relay relay{x_, *order_, role};
         auto out = co_await relay.give(*place.reader);
         if (out) {
             co_return std::move(*out);
@@ -117,15 +118,17 @@ awaitable<ended_or_next> fetched_reply::give_together() {
         const auto from = place.reader->source();
         const auto head = from->head();
         const bool may_pass = relay.was_too_old() || (head && cache::is_passing(head->status));
-        if (is_second || !may_pass) {
+        if (const auto& held = relay.held_before()) {
+            x_.stored = {.what = cache::lookup::present, .response = held};
+            order_->validate_nothing();
+            prepare_storing(x_, *order_);
+            order_->may_ask_siblings = false;
+        } else if (!may_pass || (is_second && !relay.was_too_old())) {
             order_->validate_nothing();
             ask_as_the_client_does(x_, *order_);
-            break;
         }
-        if (const auto& held = relay.held_before()) {
-            order_->what = fetch::wanted::validating{held};
-            order_->found = held;
-            order_->replaces = true;
+        if (is_second || !may_pass) {
+            break;
         }
         fetches.remove(asked.key, from);
     }

@@ -18,7 +18,7 @@ awaitable<ended_or_next> members_reply::give() {
     order->may_ask_siblings = order->may_use_peers && !x_.asked.facts.has_authorization &&
                               !x_.asked.facts.has_cookie;
     const auto reader = fetch_alone(x_, order);
-    fetch_relay relay{x_, *order, standing::leads};
+    fetch_relay relay{x_, *order, fetch_role::leads};
     auto out = co_await relay.give(*reader);
     // What is stored here, stale, was not asked for, nor an origin.
     const auto* const next = std::get_if<answer>(&*out);

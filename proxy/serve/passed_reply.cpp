@@ -23,7 +23,7 @@ awaitable<ended_or_next> passed_reply::give() {
         }
     }
     const auto reader = fetch_alone(x_, order);
-    fetch_relay relay{x_, *order, standing::leads};
+    fetch_relay relay{x_, *order, fetch_role::leads};
     auto out = co_await relay.give(*reader);
     relay.note_unseen_head(*reader);
     co_return std::move(*out);  // only followers are sent away

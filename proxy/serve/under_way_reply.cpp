@@ -33,7 +33,8 @@ awaitable<ended_or_next> under_way_reply::give() {
         x_.w.counts.collapsed_joined.add();
         const auto order = make_order(
             x_);  // nobody carries it out: the relay asks what it would be
-        fetch_relay relay{x_, *order, has_head ? standing::joins_late : standing::awaits};
+        // Whoever asks with only-if-cached judges what it gets as from a store, and so is it judged here.
+        fetch_relay relay{x_, *order, fetch_role::joins_late};
         auto out = co_await relay.give(*reader);
         if (out && !would_ask_anybody(*out)) {
             co_return std::move(*out);

@@ -312,31 +312,48 @@ TEST_SUITE("scenario/collapsing") {
         }
     }
 
+    // Whoever reloads shares what was asked for within a second of its own request. Where a machine takes
+    // longer to gather a crowd, it is gathered once more.
+    template <class Play>
+    void gathered_in_time(const Play& play) {
+        constexpr int most = 10;
+        int turn = 0;
+        while (turn < most && !play()) {
+            ++turn;
+        }
+        CHECK(turn < most);
+    }
+    constexpr std::chrono::milliseconds in_time{800};
+
     TEST_CASE("a follower that reloads shares a 304 of the origin's, but none with an Age") {
         const std::string fields = "Cache-Control: max-age=600\r\nETag: \"v1\"\r\n";
         for (const std::string age : {"", "Age: 50\r\n"}) {
             CAPTURE(age);
-            world w;
-            w.origin.on("/a", ok("Cache-Control: max-age=0\r\nETag: \"v1\"\r\n", "hello"));
-            CHECK(w.get("/a").status == 200);
-            auto& go = w.origin.make_gate();
-            w.origin.on("/a", [&](origin_request& request, origin_connection& connection) {
-                go.wait();
-                // Longer than a second, by which it is older than that: but the follower waits as long.
-                if (connection.pause(std::chrono::milliseconds{1500})) {
-                    connection.send(request.has("If-None-Match")
-                                        ? raw_head("304 Not Modified", fields + age)
-                                        : ok(fields, "hello"));
-                }
+            gathered_in_time([&] {
+                world w;
+                w.origin.on("/a", ok("Cache-Control: max-age=0\r\nETag: \"v1\"\r\n", "hello"));
+                CHECK(w.get("/a").status == 200);
+                auto& go = w.origin.make_gate();
+                w.origin.on("/a", [&](origin_request& request, origin_connection& connection) {
+                    go.wait();
+                    // Longer than a second, by which it is older than that: but the follower waits as long.
+                    if (connection.pause(std::chrono::milliseconds{1500})) {
+                        connection.send(request.has("If-None-Match")
+                                            ? raw_head("304 Not Modified", fields + age)
+                                            : ok(fields, "hello"));
+                    }
+                });
+                const auto from = std::chrono::steady_clock::now();
+                auto all = gather(w, 1, [](std::size_t i) {
+                    return std::string{i == 0 ? "" : "Cache-Control: max-age=0\r\n"};
+                });
+                const bool is_in_time = std::chrono::steady_clock::now() - from < in_time;
+                go.open();
+                CHECK(all.leader.read().body == "hello");
+                CHECK(all.rest[0].read().body == "hello");
+                CHECK((w.origin.count("/a") == (age.empty() ? 2 : 3) || !is_in_time));
+                return is_in_time;
             });
-            auto leader = w.proxy.connect(w.request("/a"));
-            REQUIRE(eventually([&] { return w.origin.count("/a") == 2; }));
-            auto reload = w.proxy.connect(w.request("/a", "Cache-Control: max-age=0\r\n"));
-            REQUIRE(eventually([&] { return figure(w.proxy.stats(), figure_name::joined) == 1; }));
-            go.open();
-            CHECK(leader.read().body == "hello");
-            CHECK(reload.read().body == "hello");
-            CHECK(w.origin.count("/a") == (age.empty() ? 2 : 3));
         }
     }
 
@@ -357,36 +374,41 @@ TEST_SUITE("scenario/collapsing") {
             CAPTURE(row.stored);
             CAPTURE(row.leader);
             CAPTURE(row.age);
-            world w;
-            if (row.stored) {
-                w.origin.on("/a", ok("Cache-Control: max-age=0\r\nETag: \"v1\"\r\n", "hello"));
-                CHECK(w.get("/a").status == 200);
-            }
-            const auto before = w.origin.count("/a");
-            std::atomic<std::size_t> asked{0};
-            auto& go = w.origin.make_gate();
-            auto& second = w.origin.make_gate();
-            w.origin.on("/a", [&](origin_request& request, origin_connection& connection) {
-                (asked++ == 0 ? go : second).wait();
-                const bool holds = request.get("If-None-Match") == "\"v1\"";
-                connection.send(holds ? raw_head("304 Not Modified", fields + row.age)
-                                      : ok(fields + row.age, "hello"));
+            gathered_in_time([&] {
+                world w;
+                if (row.stored) {
+                    w.origin.on("/a", ok("Cache-Control: max-age=0\r\nETag: \"v1\"\r\n", "hello"));
+                    CHECK(w.get("/a").status == 200);
+                }
+                const auto before = w.origin.count("/a");
+                std::atomic<std::size_t> asked{0};
+                auto& go = w.origin.make_gate();
+                auto& second = w.origin.make_gate();
+                w.origin.on("/a", [&](origin_request& request, origin_connection& connection) {
+                    (asked++ == 0 ? go : second).wait();
+                    const bool holds = request.get("If-None-Match") == "\"v1\"";
+                    connection.send(holds ? raw_head("304 Not Modified", fields + row.age)
+                                          : ok(fields + row.age, "hello"));
+                });
+                const auto from = std::chrono::steady_clock::now();
+                auto all = gather(
+                    w, followers, [&](std::size_t i) { return i == 0 ? row.leader : reload; });
+                const bool is_in_time = std::chrono::steady_clock::now() - from < in_time;
+                go.open();
+                CHECK(all.leader.read().body == "hello");
+                if (row.asked == 2) {
+                    CHECK(eventually([&] {
+                        return figure(w.proxy.stats(), figure_name::joined) ==
+                               static_cast<std::int64_t>(2 * followers - 1);
+                    }));
+                }
+                second.open();
+                for (auto& one : all.rest) {
+                    CHECK(one.read().body == "hello");
+                }
+                CHECK((w.origin.count("/a") == before + row.asked || !is_in_time));
+                return is_in_time;
             });
-            auto all = gather(
-                w, followers, [&](std::size_t i) { return i == 0 ? row.leader : reload; });
-            go.open();
-            CHECK(all.leader.read().body == "hello");
-            if (row.asked == 2) {
-                CHECK(eventually([&] {
-                    return figure(w.proxy.stats(), figure_name::joined) ==
-                           static_cast<std::int64_t>(2 * followers - 1);
-                }));
-            }
-            second.open();
-            for (auto& one : all.rest) {
-                CHECK(one.read().body == "hello");
-            }
-            CHECK(w.origin.count("/a") == before + row.asked);
         }
     }
 

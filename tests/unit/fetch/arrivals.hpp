@@ -69,6 +69,7 @@ struct arrival {
         REQUIRE(http::parse_response_head(text, came.head, {}).state == http::head_state::done);
         came.framing = *http::response_framing(came.head, order->request->head.method);
         came.requested = came.came = wall_now();
+        came.sent = asked_at.value_or(steady_now());
         came.resident_requested = came.resident_came = resident_now();
         came.by = whom;
         came.at_most = at_most;
@@ -112,6 +113,7 @@ struct arrival {
     cache::packed_wait took{};  ///< that its fetch takes
     std::string text;
     received came;
+    std::optional<steady_time> asked_at;  ///< none: as its head comes
     cache::head_ptr published;
     std::unique_ptr<cache::fetch_reader> reader;
 };

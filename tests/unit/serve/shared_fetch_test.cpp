@@ -66,6 +66,7 @@ http::request_directives directives(const std::string& text) {
 cache::answered told(int age, const std::string& asked) {
     const auto read = directives(asked);
     cache::answered by;
+    by.sent = steady_now();
     by.age = std::chrono::seconds{age};
     by.max_age = read.max_age;
     by.min_fresh = read.min_fresh;
@@ -190,9 +191,10 @@ TEST_CASE("what a follower says of age holds for what a 304 has confirmed, too")
         CAPTURE(row.age);
         CAPTURE(row.is_confirmed);
         following at{"Cache-Control: " + row.asks + "\r\n"};
-        at.store("200 OK\r\nCache-Control: max-age=100\r\nContent-Length: 5\r\nAge: " +
-                     std::to_string(row.age) + "\r\n",
-                 "hello");
+        at.store(
+            "200 OK\r\nCache-Control: max-age=100\r\nContent-Length: 5\r\nETag: \"1\"\r\nAge: " +
+                std::to_string(row.age) + "\r\n",
+            "hello");
         const auto kept = at.at.common.store.find(at.key(), url, {}).response;
         REQUIRE(kept);
         auto by = row.is_confirmed ? std::make_shared<cache::confirmation>() : nullptr;
@@ -248,11 +250,26 @@ TEST_CASE("one that reloads has nothing of a fetch that was begun long before it
     const asking one{at, get("Cache-Control: max-age=0\r\n")};
     CHECK(at.sink.sent.empty());
     REQUIRE(at.orders.size() == 1);
+    CHECK(at.origin().order->listed);
 }
 
-TEST_CASE("what is too old twice is asked for alone, and without validators") {
+TEST_CASE("nor of what was asked for long before, though its head is there only now") {
+    for (const std::string leader_asked : {"", "max-age=0"}) {
+        CAPTURE(leader_asked);
+        following at{"Cache-Control: max-age=0\r\n"};
+        at.lead.order->asked = directives(leader_asked);
+        at.lead.asked_at = steady_now() - std::chrono::seconds{5};
+        at.lead.head(of_five);
+        at.settle();
+        CHECK(at.sink.sent.empty());
+        REQUIRE(at.orders.size() == 1);
+        CHECK(at.origin().order->listed);
+    }
+}
+
+TEST_CASE("what is too old twice is asked for alone, by what was confirmed last") {
     following at{"Cache-Control: max-age=0\r\n"};
-    at.store(of_five + "Age: 50\r\n", "hello");
+    at.store(of_five + "ETag: \"1\"\r\nAge: 50\r\n", "hello");
     const auto kept = at.at.common.store.find(at.key(), url, {}).response;
     auto by = std::make_shared<cache::confirmation>();
     by->by = told(50, "");
@@ -266,7 +283,7 @@ TEST_CASE("what is too old twice is asked for alone, and without validators") {
     REQUIRE(at.orders.size() == 1);
     const auto from = at.origin();
     CHECK(!from.order->listed);
-    CHECK(from.order->validating() == nullptr);
+    CHECK(from.order->validating() == kept);
 }
 
 TEST_CASE("a follower whose fields select another variant asks for it") {
