@@ -249,6 +249,9 @@ private:
     [[nodiscard]] bool take_in(fetch_reader& reader);  // with guard_ held: at the first byte
     void leave(fetch_reader& reader);
 
+    static constexpr std::uint64_t first_ahead = 32u
+                                                 << 10;  // until it is known how fast readers are
+
     const fetch_limits limits_;
     const std::size_t block_size_;  // the largest
     mutable std::mutex guard_;
