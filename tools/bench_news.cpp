@@ -205,7 +205,7 @@ void measure(std::uint64_t keys) {
     (void)b.source.news()->look(generation);
     b.source.tick(b.now(), bench::wall());
     const auto target = std::string{digest_path} + "?since=" + to_text(generation) + "&wait=25";
-    std::printf("The head of an answer: %zu bytes; of a question: %zu, and 150 of a signature.\n",
+    std::printf("The head of an answer: %zu bytes; of a question: %zu, and 350 of a signature.\n",
                 head_bytes(b, target, answered::news),
                 target.size() + std::string{"GET  HTTP/1.1\r\nHost: cache-01.example.net:3128\r\n"
                                             "If-None-Match: \"0123456789abcdef-12345\"\r\n"

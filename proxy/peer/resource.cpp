@@ -325,7 +325,9 @@ std::string refusal_of(answered what, const asker& who) {
     if (what == answered::not_signed) {
         return "the signature " + (who.signer.empty() ? "" : "of " + who.signer + " ") + "is " +
                std::string{to_string(who.signature)} +
-               ": digest.secret_file and the clocks must be the same";
+               (who.signature == signature_verdict::missing
+                    ? ": whoever asks has no digest.secret_file, or is of another release"
+                    : ": digest.secret_file and the clocks must be the same");
     }
     if (what == answered::bad_question) {
         return "wait is how many seconds news may be waited for, in digits, " +

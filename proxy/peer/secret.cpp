@@ -20,7 +20,7 @@
 namespace reprise::proxy::peer {
 namespace {
 
-// Each use of the secret has a label of its own; a new version of either gets a new one.
+// Each use of the secret has a label of its own; a new version of one gets a new one.
 constexpr std::string_view hashing_label{"reprise digest hash seed, version 1"};
 constexpr std::string_view old_signing_label{"reprise request signature, version 1"};
 constexpr std::string_view message_signing_label{"reprise http message signature, version 1"};

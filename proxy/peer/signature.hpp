@@ -36,7 +36,8 @@
 // is left, since a signer sends no other, after a refusal neither; and to make the old field takes
 // the secret. An earlier node may send both with one nonce: they bind one request to one receiver and
 // moment, and one memory of nonces serves both, so that each without the other is still that one
-// request. All that is lost with the better one is the signer's name, in a log.
+// request. What is lost with the better one is the signer's name: the
+// old field does not cover Reprise-Node, by which a sibling's open questions are told apart.
 //
 // It shows who asked whom, and protects nothing of the answer: that is TLS's (TRUST.md).
 

@@ -142,9 +142,11 @@ follow_context waiting_context(bench& b, catching_up& catching) {
 TEST_SUITE("peer/digest_fetch") {
     TEST_CASE("no refusal, and no connection that ends, brings out the old field of a signature") {
         bench b;
+        unsigned by_rfc9421 = 0;
         unsigned in_old_field = 0;
         sibling_server sibling{
             b, [&](const http::request_head& head) {
+                by_rfc9421 += http::find(head.fields, http::signature_field) != nullptr ? 1 : 0;
                 in_old_field += http::find(head.fields, old_signature_field) != nullptr ? 1 : 0;
                 return std::string{sibling.requests % 3 == 0 ? ""
                                                              : "HTTP/1.1 403 Forbidden\r\n"
@@ -153,6 +155,7 @@ TEST_SUITE("peer/digest_fetch") {
         b.follow(sibling.port);
         b.run_until([&] { return sibling.requests >= 5; });
         CHECK(sibling.requests >= 5);
+        CHECK(by_rfc9421 == sibling.requests);
         CHECK(in_old_field == 0);
     }
 

@@ -110,6 +110,9 @@ TEST_SUITE("peer/secret") {
             CHECK(std::equal(again->message_signing().begin(),
                              again->message_signing().end(),
                              first->message_signing().begin()));
+            CHECK(std::equal(again->old_signing().begin(),
+                             again->old_signing().end(),
+                             first->old_signing().begin()));
         }
         const auto other = fleet_secret::from_content(good + "x");
         CHECK(other->id() != first->id());
