@@ -173,10 +173,7 @@ void store::drop_alone(const filter::key_hash& key,
     if (!memory_.drop(key, url, outdated)) {
         (void)drop_copy(key, url, outdated);
     }
-    // What put it there meanwhile did not find it dropped, and what drops it found nothing there.
-    if (disk_ && record == 0 && outdated->disk_record.load(std::memory_order_relaxed) != 0) {
-        drop_from_disk(key, *outdated);
-    }
+    drop_if_written_since(key, *outdated, record);
 }
 
 void store::admitted(const filter::key_hash& key,
@@ -364,10 +361,10 @@ bool store::drop_copy(const filter::key_hash& key,
 }
 
 bool store::drop(const filter::key_hash& key, std::string_view url, const stored_ptr& outdated) {
+    const auto record = outdated->disk_record.load(std::memory_order_relaxed);
     if (disk_) {
         note_outdated(key, url);
-        const bool is_on_disk = outdated->disk_record.load(std::memory_order_relaxed) != 0;
-        if (!is_on_disk && outdated->vary().empty() && disk_->may_hold(key)) {
+        if (record == 0 && outdated->vary().empty() && disk_->may_hold(key)) {
             disk_->drop_older(key, url, *outdated);  // older still, or stored meanwhile
         } else if (!disk_->drop(key, *outdated)) {
             // The disk hangs: nothing of the URL is served, rather than what is outdated.
@@ -375,8 +372,18 @@ bool store::drop(const filter::key_hash& key, std::string_view url, const stored
             disk_->invalidate(key);
         }
     }
-    return memory_.drop(key, url, outdated) || drop_copy(key, url, outdated) ||
-           outdated->disk_record.load(std::memory_order_relaxed) != 0;
+    const bool was_in_memory = memory_.drop(key, url, outdated) || drop_copy(key, url, outdated);
+    drop_if_written_since(key, *outdated, record);
+    return was_in_memory || outdated->disk_record.load(std::memory_order_relaxed) != 0;
+}
+
+// What put it on the disk meanwhile did not find it dropped, and what dropped it found nothing there.
+void store::drop_if_written_since(const filter::key_hash& key,
+                                  const stored_response& outdated,
+                                  std::uint64_t record) {
+    if (disk_ && record == 0 && outdated.disk_record.load(std::memory_order_relaxed) != 0) {
+        drop_from_disk(key, outdated);
+    }
 }
 
 std::size_t store::invalidate(const filter::key_hash& key, std::string_view url, wall_time now) {

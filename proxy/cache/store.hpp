@@ -226,6 +226,9 @@ public:
 
 private:
     void drop_from_disk(const filter::key_hash& key, const stored_response& outdated);
+    void drop_if_written_since(const filter::key_hash& key,
+                               const stored_response& outdated,
+                               std::uint64_t record);
     void note_outdated(const filter::key_hash& key, std::string_view url) const;
     void outdate_on_disk(const filter::key_hash& key,
                          std::string_view url,

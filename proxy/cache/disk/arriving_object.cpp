@@ -34,7 +34,11 @@ arriving_object::arriving_object(std::shared_ptr<core> into,
       id_{core_->next_id()} {}
 
 arriving_object::~arriving_object() {
-    give_up();
+    try {
+        give_up();
+    } catch (const std::bad_alloc&) {
+        // What came of it lies there until the log has turned.
+    }
 }
 
 bool arriving_object::give_up() {

@@ -489,6 +489,7 @@ bool tier::is_outrun(const filter::key_hash& key, const stored_response& one) co
     const auto object = index_key(record_kind::object, key, discriminator_of(key, one));
     // In this order: what is no longer under way was noted as replacing before.
     return core_->on_their_way.has(object) || core_->on_their_way.has(key) ||
+           (object == key && core_->on_their_way.has_variant_of(key)) ||
            core_->replaced.has(one.disk_record.load(relaxed));
 }
 
@@ -516,9 +517,9 @@ void tier::offer_outdating(const filter::key_hash& key,
     const auto discriminator = discriminator_of(key, newer);
     const auto object = index_key(record_kind::object, key, discriminator);
     // While the index is being filled, what is not there may still come; what was offered before
-    // may be under way.
-    if (!core_->index.find(object) && !core_->loading.load(relaxed) &&
-        writer_->queued_bytes() == 0) {
+    // may be under way, until it can be found.
+    if (!core_->index.find(object) && !core_->index.find(key) && !core_->loading.load(relaxed) &&
+        core_->on_their_way.is_empty()) {
         return;
     }
     auto head = newer.draft_without_content();
@@ -529,7 +530,10 @@ void tier::offer_outdating(const filter::key_hash& key,
         core_->gone.note(object);
         core_->on_their_way.outdate(object);
         (void)core_->erase(object);
-        if (!writer_->note(drop_note{key, discriminator, drop_note::whatever})) {
+        const auto beside = core_->index.find(key);
+        const bool has_plain = discriminator != 0 && beside &&
+                               beside->kind != record_kind::variants;
+        if (!writer_->note(drop_note{key, discriminator, drop_note::whatever}) || has_plain) {
             invalidate(key);
         }
     }

@@ -240,8 +240,8 @@ public:
     /// good, so that it can't reappear when memory drops `newer`; if the disk's is the more recent,
     /// reports that instead (on_outdated). Without Vary it is held against every variant so.
     void outdate(const filter::key_hash& key, std::string_view url, const stored_ptr& newer);
-    /// `gone` was in memory alone and is dropped. So is what is here of its variant, a copy of the very same too, but
-    /// nothing that is more recent.
+    /// `gone` was in memory alone and is dropped. So is what is here of its variant, but nothing that is more recent,
+    /// nor a copy of `gone` itself that was written meanwhile (drop).
     void drop_older(const filter::key_hash& key, std::string_view url, const stored_response& gone);
     /// Hears of a response that was given to put(), outdate() or drop_older() and is older than what is
     /// here. On the writer's thread. Before the first put.
@@ -255,7 +255,7 @@ public:
     /// Whether that was said of the record that `one` is or was read from; the last thousands are
     /// known.
     [[nodiscard]] bool was_dropped(const stored_response& one) const;
-    /// Whether another response of the variant, or one without Vary, waits to be written, or took the place of
+    /// Whether another response of the variant, or one of the other form (with Vary, or without), waits to be written, or took the place of
     /// the record that `one` was read from; the last thousands are known. May be said without need.
     [[nodiscard]] bool is_outrun(const filter::key_hash& key, const stored_response& one) const;
 

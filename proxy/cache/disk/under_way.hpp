@@ -3,8 +3,8 @@
 //
 // A response that memory has let go of while its record still waits for the writer is nowhere to be
 // found, but an older one may be: in the index, or ahead in the queue. A look-up in between would
-// see the older come back. So while a key is under way nothing of it is found on disk; the request
-// goes to the origin. A response that the queue has no room for outdates what is ahead in it.
+// see the older come back. So while a key is under way nothing of it is found on disk, nor, while one without
+// Vary is, any variant, nor the other way round; the request goes to the origin. A response that the queue has no room for outdates what is ahead in it.
 //
 // So a large object that is asked for faster than the disk writes it would be fetched, queued and
 // hidden again for ever. A second copy of a representation that is under way is therefore not
@@ -42,19 +42,31 @@ struct task_subject {
     filter::key_hash object{};  ///< the index' key
     std::optional<filter::key_hash> representation;
     std::uint64_t asked = 0;  ///< the count of invalidations when the representation was asked for
+    std::optional<filter::key_hash> variant_of{};  ///< the primary key of one that has Vary
 };
 
 class under_way {
 public:
     /// A task about this is queued. Returns its number: later ones have larger.
+    /// @throws std::bad_alloc, and then none is
     std::uint64_t begin(const task_subject& what) {
         const std::lock_guard lock{guard_};
-        if (what.representation) {
-            auto& known = representations_[*what.representation];
-            ++known.tasks;
-            known.asked = std::max(known.asked, what.asked);
+        try {
+            auto& waits = waiting_[what.object];
+            auto* const beside = what.variant_of ? &variants_[*what.variant_of] : nullptr;
+            if (what.representation) {
+                auto& known = representations_[*what.representation];
+                ++known.tasks;
+                known.asked = std::max(known.asked, what.asked);
+            }
+            ++waits.tasks;
+            if (beside != nullptr) {
+                ++beside->tasks;
+            }
+        } catch (...) {
+            prune(what);
+            throw;
         }
-        ++waiting_[what.object].tasks;
         many_.store(waiting_.size(), std::memory_order_release);
         return ++last_;
     }
@@ -62,16 +74,17 @@ public:
     void end(const task_subject& what) noexcept {
         const std::lock_guard lock{guard_};
         if (what.representation) {
-            const auto known = representations_.find(*what.representation);
-            if (known != representations_.end() && --known->second.tasks == 0) {
-                representations_.erase(known);
-            }
+            count_down(representations_, *what.representation);
         }
-        const auto at = waiting_.find(what.object);
-        if (at != waiting_.end() && --at->second.tasks == 0) {
-            waiting_.erase(at);
-            many_.store(waiting_.size(), std::memory_order_release);
+        if (what.variant_of) {
+            count_down(variants_, *what.variant_of);
         }
+        count_down(waiting_, what.object);
+        prune(what);
+        many_.store(waiting_.size(), std::memory_order_release);
+    }
+    [[nodiscard]] bool is_empty() const noexcept {
+        return many_.load(std::memory_order_acquire) == 0;
     }
     /// What is queued of this object by now is not to be written any more.
     void outdate(const filter::key_hash& object) noexcept {
@@ -87,17 +100,25 @@ public:
         return at != waiting_.end() && number <= at->second.outdated;
     }
     [[nodiscard]] bool has(const filter::key_hash& object) const {
-        if (many_.load(std::memory_order_acquire) == 0) {
+        if (is_empty()) {
             return false;
         }
         const std::lock_guard lock{guard_};
         return waiting_.contains(object);
     }
+    /// Of the URL with this primary key one with Vary is.
+    [[nodiscard]] bool has_variant_of(const filter::key_hash& primary) const {
+        if (is_empty()) {
+            return false;
+        }
+        const std::lock_guard lock{guard_};
+        return variants_.contains(primary);
+    }
     /// When the last copy of this representation under way was asked for, as a count of
     /// invalidations; none: none is.
     [[nodiscard]] std::optional<std::uint64_t> asked_for(
         const filter::key_hash& representation) const {
-        if (many_.load(std::memory_order_acquire) == 0) {
+        if (is_empty()) {
             return std::nullopt;
         }
         const std::lock_guard lock{guard_};
@@ -114,8 +135,32 @@ private:
         std::uint32_t tasks = 0;
         std::uint64_t asked = 0;
     };
+    // With guard_ held.
+    template <class Map>
+    static void count_down(Map& in, const filter::key_hash& key) noexcept {
+        if (const auto at = in.find(key); at != in.end()) {
+            --at->second.tasks;
+        }
+    }
+    template <class Map>
+    static void prune_one(Map& in, const filter::key_hash& key) noexcept {
+        if (const auto at = in.find(key); at != in.end() && at->second.tasks == 0) {
+            in.erase(at);
+        }
+    }
+    void prune(const task_subject& what) noexcept {
+        prune_one(waiting_, what.object);
+        if (what.variant_of) {
+            prune_one(variants_, *what.variant_of);
+        }
+        if (what.representation) {
+            prune_one(representations_, *what.representation);
+        }
+    }
+
     mutable std::mutex guard_;
     std::unordered_map<filter::key_hash, tasks_of> waiting_;
+    std::unordered_map<filter::key_hash, tasks_of> variants_;  // by primary key
     std::unordered_map<filter::key_hash, copies_of> representations_;
     std::uint64_t last_ = 0;
     std::atomic<std::size_t> many_{0};

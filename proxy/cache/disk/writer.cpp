@@ -40,6 +40,11 @@ writer::~writer() {
 
 namespace {
 
+std::optional<filter::key_hash> directory_of(const filter::key_hash& primary,
+                                             std::uint64_t discriminator) {
+    return discriminator == 0 ? std::nullopt : std::optional{primary};
+}
+
 // The object of which this task brings a newer response; none: none.
 std::optional<task_subject> subject_of(const write_task& task) {
     if (const auto* put = std::get_if<response_task>(&task)) {
@@ -48,12 +53,14 @@ std::optional<task_subject> subject_of(const write_task& task) {
         }
         return task_subject{index_key(record_kind::object, put->primary, put->discriminator()),
                             put->representation,
-                            put->asked};
+                            put->asked,
+                            directory_of(put->primary, put->discriminator())};
     }
     if (const auto* outdated = std::get_if<outdate_task>(&task)) {
         return task_subject{
             .object = index_key(record_kind::object, outdated->primary, outdated->discriminator),
-            .representation = std::nullopt};
+            .representation = std::nullopt,
+            .variant_of = directory_of(outdated->primary, outdated->discriminator)};
     }
     return std::nullopt;
 }
@@ -72,9 +79,14 @@ bool writer::offer(write_task task, std::uint64_t bytes) {
                                          offered_bytes_ + bytes > core_->settings.write_queue))) {
             return false;
         }
-        const auto number = about ? core_->on_their_way.begin(*about) : 0;
         const auto now = steady_now();
-        offered_.push_back({std::move(task), bytes, about, number, now});
+        offered_.push_back({std::move(task), bytes, about, 0, now});
+        try {
+            offered_.back().number = about ? core_->on_their_way.begin(*about) : 0;
+        } catch (...) {
+            offered_.pop_back();
+            throw;
+        }
         oldest_ = oldest_.value_or(now);
         offered_bytes_ += bytes;
         // Nobody finds a large object before its head is written, and no other tier has it:

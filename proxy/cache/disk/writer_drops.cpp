@@ -17,17 +17,6 @@
 
 namespace reprise::proxy::cache::disk {
 
-namespace {
-
-// Whatever is said of `one` and of what came then: it is the more recent (recency.hpp). What is read from disk
-// knows of no turn.
-bool was_asked_after(const stored_response& one, wall_time came) noexcept {
-    const auto asked = one.asked_at();
-    return (asked == wall_time::min() ? one.freshness().response_time : asked) >= came;
-}
-
-}  // namespace
-
 // The response whose head is under this key; null: there is none, or it can't be read.
 stored_ptr writer::head_under(const filter::key_hash& key) {
     if (tail_.awaits(key)) {
@@ -111,8 +100,7 @@ writer::meeting writer::meet(const filter::key_hash& primary,
 }
 
 // Each variant by itself: those that are not more recent are not to be found any more. Where all are so the
-// whole directory may go; else they go one by one, and it stays for the others. As a rule all came before the
-// response was asked for, which the directory says, and none is read.
+// whole directory may go; else they go one by one, and it stays for the others.
 writer::meeting writer::meet_variants(const filter::key_hash& primary,
                                       const stored_response& comer,
                                       bool is_part) {
@@ -123,16 +111,9 @@ writer::meeting writer::meet_variants(const filter::key_hash& primary,
     auto met = meeting::nothing_newer;
     std::vector<std::uint64_t> older;
     for (const auto& one : directory->variants) {
-        const auto newer_head = refresh_key(primary, one.discriminator);
-        const bool is_as_listed = !core_->index.find(newer_head) && !tail_.awaits(newer_head);
-        auto with_this = meeting::nothing_newer;
-        if (is_as_listed && !is_part && was_asked_after(comer, one.response_time)) {
-            core_->replaced.went(one.id);
-        } else {
-            const auto there = newest_of(primary, one.discriminator);
-            const bool is_listed = there && there->disk_record.load(relaxed) == one.id;
-            with_this = hold_against(is_listed ? there : nullptr, comer, is_part);
-        }
+        const auto there = newest_of(primary, one.discriminator);
+        const bool is_listed = there && there->disk_record.load(relaxed) == one.id;
+        const auto with_this = hold_against(is_listed ? there : nullptr, comer, is_part);
         if (with_this == meeting::nothing_newer) {
             older.push_back(one.discriminator);
         } else if (met != meeting::newer) {
@@ -142,7 +123,7 @@ writer::meeting writer::meet_variants(const filter::key_hash& primary,
     if (met != meeting::nothing_newer) {
         for (const auto discriminator : older) {
             if (const auto gone = let_older_go(primary, discriminator)) {
-                (void)note(*gone);
+                keep(*gone);
             }
         }
     }
@@ -165,7 +146,10 @@ bool writer::comes_late(const response_task& task, std::uint64_t discriminator) 
 
 void writer::perform(const outdate_task& task) {
     switch (meet(task.primary, task.discriminator, *task.newer, task.is_part)) {
-    case meeting::nothing_newer: forget(task); return;
+    case meeting::nothing_newer:
+        forget(task);
+        let_older_plain_go(task.primary, task.discriminator, *task.newer, task.is_part);
+        return;
     case meeting::newer:
         if (core_->on_outdated) {
             core_->on_outdated(task.primary, task.url, task.newer);
@@ -181,9 +165,33 @@ void writer::forget(const outdate_task& task) {
     const bool may_come = core_->loading.load(relaxed);
     core_->gone.note(object);
     if (core_->erase(object) || may_come) {
-        if (!note(drop_note{task.primary, task.discriminator, drop_note::whatever})) {
-            (void)core_->erase(task.primary);
-            note(dropped_url{task.primary});
+        keep(drop_note{task.primary, task.discriminator, drop_note::whatever});
+    }
+}
+
+// Where too many drops wait to be kept, the whole URL goes.
+void writer::keep(const drop_note& what) {
+    if (!note(what)) {
+        (void)core_->erase(what.primary);
+        note(dropped_url{what.primary});
+    }
+}
+
+// A variant that `comer` is, or was to be: its request would be answered again by what is older and has no Vary.
+// While the index is being filled that may still come, unless there is a directory in its place.
+void writer::let_older_plain_go(const filter::key_hash& primary,
+                                std::uint64_t discriminator,
+                                const stored_response& comer,
+                                bool is_part) {
+    if (discriminator == 0) {
+        return;
+    }
+    const auto plain = newest_of(primary, 0);
+    const bool may_come = core_->loading.load(relaxed) && !core_->index.find(primary);
+    const bool is_older = plain && hold_against(plain, comer, is_part) == meeting::nothing_newer;
+    if (is_older || may_come) {
+        if (const auto gone = let_older_go(primary, 0)) {
+            keep(*gone);
         }
     }
 }
@@ -223,6 +231,7 @@ void writer::is_not_written(const response_task& task) {
     if (const auto older = let_older_go(task.primary, task.discriminator())) {
         (void)note(*older);
     }
+    let_older_plain_go(task.primary, task.discriminator(), *task.response);
 }
 
 // It was dropped, or invalidated as far as anybody knows. What it was to replace goes with it, unless

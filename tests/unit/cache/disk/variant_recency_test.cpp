@@ -226,6 +226,80 @@ TEST_SUITE("cache/disk/variant_recency") {
         CHECK(is_version(s.find(url, german).response, url, 2));
     }
 
+    TEST_CASE(
+        "a variant that memory alone has ends what is older and has no Vary, and nothing newer") {
+        for (const bool is_newer : {true, false}) {
+            CAPTURE(is_newer);
+            store s{std::make_shared<memory_files>()};
+            s.open_and_load();
+            const auto url = url_of(1);
+            const auto german = accepts("de");
+            put_and_find(s, url, german, plain(url, small, 1, 20ms));
+            s->outdate(key_of(url), url, variant(url, small, german, 2, is_newer ? 40ms : 0ms));
+            settle(s);
+            CHECK((s.find(url, german).what == lookup::present) == !is_newer);
+            s.open_and_load();
+            CHECK((s.find(url, german).what == lookup::present) == !is_newer);
+        }
+    }
+
+    TEST_CASE("so does one that is dropped on its way") {
+        auto files = std::make_shared<memory_files>();
+        store s{files};
+        s.open_and_load();
+        const auto url = url_of(1);
+        const auto german = accepts("de");
+        put_and_find(s, url, german, plain(url, small, 1, 0ms));
+        {
+            hanging_disk disk{*files, {operation::write}};
+            hold_up(s, disk);
+            const stored_ptr newer = variant(url, small, german, 2, 20ms);
+            REQUIRE(s.put(url, newer));
+            REQUIRE(s->drop(key_of(url), *newer));
+        }
+        settle(s);
+        CHECK(s.find(url, german).what == lookup::absent);
+        s.open_and_load();
+        CHECK(s.find(url, german).what == lookup::absent);
+    }
+
+    TEST_CASE("what has no Vary is not found while a variant is on its way, and has been outrun") {
+        auto files = std::make_shared<memory_files>();
+        store s{files};
+        s.open_and_load();
+        const auto url = url_of(1);
+        const auto key = key_of(url);
+        const auto german = accepts("de");
+        put_and_find(s, url, german, plain(url, small, 1, 0ms));
+        const auto first = s.find(url, german).response;
+        {
+            hanging_disk disk{*files, {operation::write}};
+            hold_up(s, disk);
+            REQUIRE(s.put(url, variant(url, small, german, 2, 20ms)));
+            CHECK(s->is_outrun(key, *first));
+            CHECK(s.find(url, german).what != lookup::present);
+        }
+        settle(s);
+        CHECK(is_version(s.find(url, german).response, url, 2));
+    }
+
+    TEST_CASE("what is being written when a newer one comes to memory is not found afterwards") {
+        auto files = std::make_shared<memory_files>();
+        store s{files};
+        s.open_and_load();
+        const auto url = url_of(1);
+        {
+            hanging_disk disk{*files, {operation::write}};
+            REQUIRE(s.put(url, plain(url, 4000, 1, 0ms)));
+            REQUIRE(eventually([&] { return disk.is_met(); }));
+            s->outdate(key_of(url), url, plain(url, small, 2, 20ms));
+        }
+        settle(s);
+        CHECK(s.find(url, {}).what == lookup::absent);
+        s.open_and_load();
+        CHECK(s.find(url, {}).what == lookup::absent);
+    }
+
     TEST_CASE("what takes the place of the other form has outrun it, as soon as it is on its way") {
         auto files = std::make_shared<memory_files>();
         store s{files};
