@@ -217,9 +217,7 @@ bool disk_lookup::state::take(http::field_list request, lookup_result& out) {
     // This first, and then the index once more, whether this still is its object: so one of the two
     // sees what is newer.
     const auto itself = index_key(record_kind::object, key, reading->header().discriminator);
-    // One without Vary that is under way is to take the place of every variant, and a variant that of one without.
-    if (store->on_their_way.has(itself) ||
-        (itself != key ? store->on_their_way.has(key) : store->on_their_way.has_variant_of(key))) {
+    if (store->on_their_way.has_either_form(itself, key)) {
         return miss(out);
     }
     view = *read;

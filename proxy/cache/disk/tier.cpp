@@ -442,7 +442,9 @@ bool tier::freshen(const filter::key_hash& key,
                        .representation = std::nullopt,
                        .allows_less = allows_less(updated, current)};
     const auto object = index_key(record_kind::object, key, task.discriminator());
-    if (!core_->index.find(object) && writer_->queued_bytes() == 0) {
+    // In this order: what is no longer under way can be found.
+    const bool is_coming = core_->on_their_way.has_either_form(object, key);
+    if (!is_coming && !core_->index.find(object)) {
         return false;
     }
     if (!writer_->offer(std::move(task), updated.head().size() + task_bytes)) {
@@ -488,8 +490,7 @@ bool tier::was_dropped(const stored_response& one) const {
 bool tier::is_outrun(const filter::key_hash& key, const stored_response& one) const {
     const auto object = index_key(record_kind::object, key, discriminator_of(key, one));
     // In this order: what is no longer under way was noted as replacing before.
-    return core_->on_their_way.has(object) || core_->on_their_way.has(key) ||
-           (object == key && core_->on_their_way.has_variant_of(key)) ||
+    return core_->on_their_way.has_either_form(object, key) ||
            core_->replaced.has(one.disk_record.load(relaxed));
 }
 
@@ -516,10 +517,11 @@ void tier::offer_outdating(const filter::key_hash& key,
     }
     const auto discriminator = discriminator_of(key, newer);
     const auto object = index_key(record_kind::object, key, discriminator);
-    // While the index is being filled, what is not there may still come; what was offered before
-    // may be under way, until it can be found.
-    if (!core_->index.find(object) && !core_->index.find(key) && !core_->loading.load(relaxed) &&
-        core_->on_their_way.is_empty()) {
+    // While the index is being filled, what is not there may still come. In this order: what is no longer under way
+    // can be found.
+    const bool may_come = core_->on_their_way.has_either_form(object, key) ||
+                          core_->loading.load(relaxed);
+    if (!may_come && !core_->index.find(object) && !core_->index.find(key)) {
         return;
     }
     auto head = newer.draft_without_content();
@@ -528,12 +530,15 @@ void tier::offer_outdating(const filter::key_hash& key,
     outdate_task task{key, discriminator, std::string{url}, stored_response::make(head), is_part};
     if (!writer_->offer(std::move(task), bytes)) {
         core_->gone.note(object);
-        core_->on_their_way.outdate(object);
-        (void)core_->erase(object);
+        core_->on_their_way.outdate(object, key);
+        const bool was_there = core_->erase(object).has_value();
         const auto beside = core_->index.find(key);
-        const bool has_plain = discriminator != 0 && beside &&
-                               beside->kind != record_kind::variants;
-        if (!writer_->note(drop_note{key, discriminator, drop_note::whatever}) || has_plain) {
+        const bool is_plain = discriminator != 0 && beside &&
+                              beside->kind != record_kind::variants && core_->erase(key, *beside);
+        const bool is_noted = (!(was_there || may_come) ||
+                               writer_->note(drop_note{key, discriminator, drop_note::whatever})) &&
+                              (!is_plain || writer_->note(drop_note{key, 0, drop_note::whatever}));
+        if (!is_noted) {
             invalidate(key);
         }
     }

@@ -83,36 +83,29 @@ public:
         prune(what);
         many_.store(waiting_.size(), std::memory_order_release);
     }
-    [[nodiscard]] bool is_empty() const noexcept {
-        return many_.load(std::memory_order_acquire) == 0;
-    }
-    /// What is queued of this object by now is not to be written any more.
-    void outdate(const filter::key_hash& object) noexcept {
+    /// What is queued by now of this object of the URL, and of the other form (has_either_form), is not to be
+    /// written any more.
+    void outdate(const filter::key_hash& object, const filter::key_hash& primary) noexcept {
         const std::lock_guard lock{guard_};
-        if (const auto at = waiting_.find(object); at != waiting_.end()) {
-            at->second.outdated = last_;
-        }
+        note_outdated(waiting_, object);
+        note_outdated(object == primary ? variants_ : waiting_, primary);
     }
     /// Whether that was said of the task with this number, which has not ended.
-    [[nodiscard]] bool is_outdated(const filter::key_hash& object, std::uint64_t number) const {
+    [[nodiscard]] bool is_outdated(const task_subject& what, std::uint64_t number) const {
         const std::lock_guard lock{guard_};
-        const auto at = waiting_.find(object);
-        return at != waiting_.end() && number <= at->second.outdated;
+        return number <= outdated_in(waiting_, what.object) ||
+               (what.variant_of && number <= outdated_in(variants_, *what.variant_of));
     }
-    [[nodiscard]] bool has(const filter::key_hash& object) const {
+    /// Whether this object of the URL is, or one of the other form: a variant's is that without Vary, which has the
+    /// primary key itself, and that one's is any variant.
+    [[nodiscard]] bool has_either_form(const filter::key_hash& object,
+                                       const filter::key_hash& primary) const {
         if (is_empty()) {
             return false;
         }
         const std::lock_guard lock{guard_};
-        return waiting_.contains(object);
-    }
-    /// Of the URL with this primary key one with Vary is.
-    [[nodiscard]] bool has_variant_of(const filter::key_hash& primary) const {
-        if (is_empty()) {
-            return false;
-        }
-        const std::lock_guard lock{guard_};
-        return variants_.contains(primary);
+        return waiting_.contains(object) ||
+               (object == primary ? variants_ : waiting_).contains(primary);
     }
     /// When the last copy of this representation under way was asked for, as a count of
     /// invalidations; none: none is.
@@ -127,6 +120,9 @@ public:
     }
 
 private:
+    [[nodiscard]] bool is_empty() const noexcept {
+        return many_.load(std::memory_order_acquire) == 0;
+    }
     struct tasks_of {
         std::uint32_t tasks = 0;
         std::uint64_t outdated = 0;  // up to this number
@@ -158,9 +154,21 @@ private:
         }
     }
 
+    using tasks_by_key = std::unordered_map<filter::key_hash, tasks_of>;
+    void note_outdated(tasks_by_key& in, const filter::key_hash& key) noexcept {
+        if (const auto at = in.find(key); at != in.end()) {
+            at->second.outdated = last_;
+        }
+    }
+    [[nodiscard]] static std::uint64_t outdated_in(const tasks_by_key& in,
+                                                   const filter::key_hash& key) {
+        const auto at = in.find(key);
+        return at == in.end() ? 0 : at->second.outdated;
+    }
+
     mutable std::mutex guard_;
-    std::unordered_map<filter::key_hash, tasks_of> waiting_;
-    std::unordered_map<filter::key_hash, tasks_of> variants_;  // by primary key
+    tasks_by_key waiting_;
+    tasks_by_key variants_;  // by primary key
     std::unordered_map<filter::key_hash, copies_of> representations_;
     std::uint64_t last_ = 0;
     std::atomic<std::size_t> many_{0};

@@ -431,7 +431,7 @@ void writer::write_all_offered(std::unique_lock<std::mutex>& lock) {
         const auto next = std::move(offered_.front());
         offered_.pop_front();
         lock.unlock();
-        if (next.about && core_->on_their_way.is_outdated(next.about->object, next.number)) {
+        if (next.about && core_->on_their_way.is_outdated(*next.about, next.number)) {
             let_go(next.task);
         } else {
             std::visit([this](const auto& task) { perform(task); }, next.task);
@@ -487,6 +487,9 @@ void writer::skip_offered() {
             if (const auto older = let_older_go(task->primary, task->discriminator())) {
                 (void)noted_.add(*older);
             }
+            if (const auto plain = let_plain_go(task->primary, task->discriminator())) {
+                (void)noted_.add(*plain);
+            }
         }
         if (one.about) {
             core_->on_their_way.end(*one.about);
@@ -495,6 +498,9 @@ void writer::skip_offered() {
             const auto object = index_key(record_kind::object, task->primary, task->discriminator);
             core_->gone.note(object);
             (void)core_->erase(object);
+            if (const auto plain = let_plain_go(task->primary, task->discriminator)) {
+                (void)noted_.add(*plain);
+            }
             if (!noted_.add(drop_note{task->primary, task->discriminator, drop_note::whatever})) {
                 (void)core_->erase(task->primary);
                 const bool before = noted_.everything_before();

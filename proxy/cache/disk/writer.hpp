@@ -196,10 +196,13 @@ private:
     /// The same for what the log's end had taken in when a write of it failed.
     void let_older_than_failed_go();
     void is_not_written(const response_task& task);
-    void let_older_plain_go(const filter::key_hash& primary,
+    /// False: that is the more recent.
+    bool let_older_plain_go(const filter::key_hash& primary,
                             std::uint64_t discriminator,
                             const stored_response& comer,
                             bool is_part = false);
+    [[nodiscard]] std::optional<drop_note> let_plain_go(const filter::key_hash& primary,
+                                                        std::uint64_t discriminator);
     void keep(const drop_note& what);
 
     /// What a response meets in the place where it is to stand, or where nothing older is to.

@@ -148,14 +148,15 @@ void writer::perform(const outdate_task& task) {
     switch (meet(task.primary, task.discriminator, *task.newer, task.is_part)) {
     case meeting::nothing_newer:
         forget(task);
-        let_older_plain_go(task.primary, task.discriminator, *task.newer, task.is_part);
-        return;
-    case meeting::newer:
-        if (core_->on_outdated) {
-            core_->on_outdated(task.primary, task.url, task.newer);
+        if (let_older_plain_go(task.primary, task.discriminator, *task.newer, task.is_part)) {
+            return;
         }
-        return;
+        break;
+    case meeting::newer: break;
     case meeting::its_whole: return;
+    }
+    if (core_->on_outdated) {
+        core_->on_outdated(task.primary, task.url, task.newer);
     }
 }
 
@@ -178,22 +179,31 @@ void writer::keep(const drop_note& what) {
 }
 
 // A variant that `comer` is, or was to be: its request would be answered again by what is older and has no Vary.
-// While the index is being filled that may still come, unless there is a directory in its place.
-void writer::let_older_plain_go(const filter::key_hash& primary,
+// What is still to be loaded is not asked: to rule it out would rule out the directory of all variants too.
+bool writer::let_older_plain_go(const filter::key_hash& primary,
                                 std::uint64_t discriminator,
                                 const stored_response& comer,
                                 bool is_part) {
-    if (discriminator == 0) {
-        return;
+    const auto plain = discriminator == 0 ? nullptr : newest_of(primary, 0);
+    if (!plain) {
+        return true;
     }
-    const auto plain = newest_of(primary, 0);
-    const bool may_come = core_->loading.load(relaxed) && !core_->index.find(primary);
-    const bool is_older = plain && hold_against(plain, comer, is_part) == meeting::nothing_newer;
-    if (is_older || may_come) {
+    const auto met = hold_against(plain, comer, is_part);
+    if (met == meeting::nothing_newer) {
         if (const auto gone = let_older_go(primary, 0)) {
             keep(*gone);
         }
     }
+    return met != meeting::newer;
+}
+
+// The same unread, where a newer variant is lost on its way.
+std::optional<drop_note> writer::let_plain_go(const filter::key_hash& primary,
+                                              std::uint64_t discriminator) {
+    const auto there = core_->index.find(primary);
+    return discriminator != 0 && there && there->kind != record_kind::variants
+               ? let_older_go(primary, 0)
+               : std::nullopt;
 }
 
 std::optional<drop_note> writer::let_older_go(const filter::key_hash& primary,
@@ -216,6 +226,9 @@ void writer::let_older_than_failed_go() {
             if (const auto older = let_older_go(one.primary, *one.discriminator)) {
                 (void)note(*older);
             }
+            if (const auto plain = let_plain_go(one.primary, *one.discriminator)) {
+                (void)note(*plain);
+            }
         } else if (!one.moved_from && one.entry.kind != record_kind::refresh) {
             (void)core_->erase(one.key);
         }
@@ -231,7 +244,7 @@ void writer::is_not_written(const response_task& task) {
     if (const auto older = let_older_go(task.primary, task.discriminator())) {
         (void)note(*older);
     }
-    let_older_plain_go(task.primary, task.discriminator(), *task.response);
+    (void)let_older_plain_go(task.primary, task.discriminator(), *task.response);
 }
 
 // It was dropped, or invalidated as far as anybody knows. What it was to replace goes with it, unless

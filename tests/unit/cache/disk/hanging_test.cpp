@@ -78,6 +78,27 @@ TEST_SUITE("cache/disk/hanging") {
         CHECK(bytes_of(*s.find(url).response->content()) == body_for(url, 100, 2));
     }
 
+    TEST_CASE("the newer head of what is being written is kept with it") {
+        auto files = std::make_shared<memory_files>();
+        store s{files};
+        s.open_and_load();
+        const auto url = url_of(1);
+        const stored_ptr current = object(url, 4000, 1);
+        {
+            hanging_disk disk{*files, {operation::write}};
+            REQUIRE(s.put(url, current));
+            REQUIRE(eventually([&] { return disk.is_met(); }));
+            auto updated = drafted{current->draft()};
+            updated->freshness.lifetime = 7h;
+            CHECK(s->freshen(key_of(url), url, *current, *updated, s.mark(url)));
+        }
+        s.put_surely("http://b/", object("http://b/", 100));
+        s.open_and_load();
+        const auto found = s.find(url).response;
+        REQUIRE(found);
+        CHECK(found->freshness().lifetime == 7h);
+    }
+
     TEST_CASE("a large object that waits for the disk is known by its strong entity tag") {
         auto files = std::make_shared<memory_files>();
         store s{files};

@@ -232,11 +232,15 @@ TEST_SUITE("cache/disk/variant_recency") {
             CAPTURE(is_newer);
             store s{std::make_shared<memory_files>()};
             s.open_and_load();
+            std::atomic<unsigned> told{0};
+            s->on_outdated(
+                [&told](const filter::key_hash&, std::string_view, const stored_ptr&) { ++told; });
             const auto url = url_of(1);
             const auto german = accepts("de");
             put_and_find(s, url, german, plain(url, small, 1, 20ms));
             s->outdate(key_of(url), url, variant(url, small, german, 2, is_newer ? 40ms : 0ms));
             settle(s);
+            CHECK(told == (is_newer ? 0 : 1));
             CHECK((s.find(url, german).what == lookup::present) == !is_newer);
             s.open_and_load();
             CHECK((s.find(url, german).what == lookup::present) == !is_newer);
