@@ -238,7 +238,8 @@ public:
     void invalidate(const filter::key_hash& key, std::function<void()> kept = {});
     /// `newer` is in memory and won't be written now. Removes the disk's copy of that variant for
     /// good, so that it can't reappear when memory drops `newer`; if the disk's is the more recent,
-    /// reports that instead (on_outdated). Without Vary it is held against every variant so.
+    /// reports that instead (on_outdated). Without Vary it is held against every variant so, and a variant against
+    /// what is here without Vary; where something older goes and something newer stays, both happen.
     void outdate(const filter::key_hash& key, std::string_view url, const stored_ptr& newer);
     /// `gone` was in memory alone and is dropped. So is what is here of its variant, but nothing that is more recent,
     /// nor a copy of `gone` itself that was written meanwhile (drop).

@@ -469,10 +469,16 @@ void writer::end_carried_out(bool all) {
     }
 }
 
-// A newer response came that the queue had no room for: this one is not written.
+// A newer response came that the queue had no room for: this one is not written. What it ends is ended all the
+// same, where that is more than the newer one ends: one without Vary has come for all variants.
 void writer::let_go(const write_task& task) {
-    if (const auto* response = std::get_if<response_task>(&task)) {
+    if (const auto* outdated = std::get_if<outdate_task>(&task)) {
+        perform(*outdated);
+    } else if (const auto* response = std::get_if<response_task>(&task)) {
         core_->counts.skipped.fetch_add(1, std::memory_order_relaxed);
+        if (response->discriminator() == 0) {
+            perform(outdate_task{response->primary, 0, response->url, response->response, false});
+        }
         if (response->kind == record_kind::large) {
             perform(abandon_task{response->primary, response->id, extents_of(*response)});
         }

@@ -12,7 +12,8 @@
 // What the writer lets go of, and what not. Whatever takes the place of something, or has it taken away, was
 // ordered a while ago, and something else may be there by now: so what is there is read and named first. A
 // drop is of one record, by its id; all else is of what is not more recent than the response it is done for
-// (meet). A response without Vary and the directory of those that have it stand in one place, the primary key,
+// (meet), but where a newer response is lost on its way: then what it would have replaced goes unread. A
+// response without Vary and the directory of those that have it stand in one place, the primary key,
 // and are held against each other too.
 
 namespace reprise::proxy::cache::disk {
@@ -191,7 +192,7 @@ bool writer::let_older_plain_go(const filter::key_hash& primary,
     const auto met = hold_against(plain, comer, is_part);
     if (met == meeting::nothing_newer) {
         if (const auto gone = let_older_go(primary, 0)) {
-            keep(*gone);
+            (void)note(*gone);
         }
     }
     return met != meeting::newer;
