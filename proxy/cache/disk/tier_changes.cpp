@@ -1,0 +1,259 @@
+#include "proxy/base/relaxed.hpp"
+#include "proxy/cache/disk/arriving_object.hpp"
+#include "proxy/cache/disk/core.hpp"
+#include "proxy/cache/disk/tier.hpp"
+#include "proxy/cache/disk/writer.hpp"
+
+#include <utility>
+
+// What changes the store: each change is queued for the writer, or noted for its journal, and nothing here waits
+// for the disk. From the call on no look-up finds what it takes away.
+
+namespace reprise::proxy::cache::disk {
+
+namespace {
+
+std::uint64_t discriminator_of(const filter::key_hash& primary, const stored_response& one) {
+    const auto vary = one.vary();
+    return vary.empty() ? 0 : variant_discriminator(primary, vary.names, one.selecting());
+}
+
+}  // namespace
+
+bool tier::put(const filter::key_hash& key,
+               std::string_view url,
+               const stored_ptr& response,
+               const invalidation_mark& asked) {
+    if (!response->has_content() || response->vary().any) {
+        return false;
+    }
+    const auto size = response->size();
+    core_->room.note_wait(response->wait());
+    if (size > core_->shape.inline_most) {
+        const auto whole = begin(key, url, size, "", asked, response->wait());
+        const auto content = response->content();
+        return whole &&
+               std::all_of(content->slices.begin(),
+                           content->slices.end(),
+                           [&whole](const slice& part) { return whole->append(part); }) &&
+               whole->finish(*response);
+    }
+    const auto skip = [&] {
+        core_->counts.skipped.fetch_add(1, relaxed);
+        core_->counts.skipped_bytes.fetch_add(size, relaxed);
+        return false;
+    };
+    core_->room.aged_to(core_->requests.agings());
+    if (core_->settings.choosy &&
+        !core_->room.worth_writing(core_->requests.estimate(key), size, response->wait())) {
+        return skip();
+    }
+    const auto epoch = held_against_purges(*core_, key, url, *response, asked);
+    if (!epoch || size > core_->settings.max_object) {
+        return skip();
+    }
+    response_task task{.kind = record_kind::object,
+                       .primary = key,
+                       .url = std::string{url},
+                       .response = response,
+                       .id = core_->next_id(),
+                       .asked = asked.count,
+                       .ban_epoch = *epoch,
+                       .subject = 0,
+                       .length = size,
+                       .representation = std::nullopt};
+    const auto id = task.id;
+    if (!writer_->offer(std::move(task), size + response->head().size() + task_bytes)) {
+        return skip();
+    }
+    response->disk_record = id;
+    core_->counts.puts.fetch_add(1, relaxed);
+    core_->counts.put_bytes.fetch_add(size, relaxed);
+    return true;
+}
+
+std::unique_ptr<object_writer> tier::begin(const filter::key_hash& key,
+                                           std::string_view url,
+                                           std::optional<std::uint64_t> length,
+                                           std::string_view strong_etag,
+                                           const invalidation_mark& asked,
+                                           packed_wait so_far) {
+    core_->room.aged_to(core_->requests.agings());
+    const bool unwanted = core_->settings.choosy && length &&
+                          !core_->room.worth_writing(
+                              core_->requests.estimate(key), *length, so_far);
+    if (unwanted || !core_->takes_puts() || (length && *length > core_->settings.max_object)) {
+        core_->counts.skipped.fetch_add(1, relaxed);
+        core_->counts.skipped_bytes.fetch_add(length.value_or(0), relaxed);
+        return nullptr;
+    }
+    return std::make_unique<arriving_object>(core_, writer_, key, url, strong_etag, asked);
+}
+
+bool tier::is_being_written(const filter::key_hash& key, std::string_view strong_etag) const {
+    const auto representation = representation_of(key, strong_etag);
+    const auto asked = representation ? core_->on_their_way.asked_for(*representation)
+                                      : std::nullopt;
+    return asked && !core_->invalidated.since(key, *asked);
+}
+
+bool allows_less(const stored_response& updated, const stored_response& current) {
+    const auto before = current.tags(), now = updated.tags();
+    return useful_until(updated.freshness(), updated.directives()) <
+               useful_until(current.freshness(), current.directives()) ||
+           !std::includes(before.begin(), before.end(), now.begin(), now.end());
+}
+
+bool tier::freshen(const filter::key_hash& key,
+                   std::string_view url,
+                   const stored_response& current,
+                   const stored_response& updated,
+                   const invalidation_mark& asked) {
+    const auto subject = current.disk_record.load(relaxed);
+    if (subject == 0 || was_dropped(current) || updated.parts() ||
+        updated.weak_last_modified() !=
+            current.weak_last_modified() ||  // FORMAT.md: no refresh has it alone
+        !(updated.vary() == current.vary()) ||
+        updated.selecting() != current.selecting()) {
+        return false;
+    }
+    // By the tags of both: a 304 may take away the one that was purged meanwhile.
+    const auto epoch = held_against_purges(*core_, key, url, updated, asked);
+    if (!epoch || !held_against_purges(*core_, key, url, current, asked)) {
+        return false;
+    }
+    auto head = updated.draft_without_content();
+    head.on_disk = nullptr;
+    response_task task{.kind = record_kind::refresh,
+                       .primary = key,
+                       .url = std::string{url},
+                       .response = stored_response::make(head),
+                       .id = core_->next_id(),
+                       .asked = asked.count,
+                       .ban_epoch = *epoch,
+                       .subject = subject,
+                       .length = updated.size(),
+                       .representation = std::nullopt,
+                       .allows_less = allows_less(updated, current)};
+    const auto object = index_key(record_kind::object, key, task.discriminator());
+    // In this order: what is no longer under way can be found.
+    const bool is_coming = core_->on_their_way.has_either_form(object, key);
+    if (!is_coming && !core_->index.find(object)) {
+        return false;
+    }
+    if (!writer_->offer(std::move(task), updated.head().size() + task_bytes)) {
+        return false;
+    }
+    updated.disk_record = subject;
+    return true;
+}
+
+void tier::invalidate(const filter::key_hash& key, std::function<void()> kept) {
+    core_->gone.note(key);
+    if (core_->erase(key)) {
+        core_->counts.invalidated.fetch_add(1, relaxed);
+    }
+    if (off_) {
+        keep_bans(std::move(kept));
+        return;
+    }
+    writer_->note(dropped_url{key}, std::move(kept));
+}
+
+bool tier::drop(const filter::key_hash& key, const stored_response& outdated) {
+    const auto id = outdated.disk_record.load(relaxed);
+    if (id == 0 || off_) {
+        return true;
+    }
+    if (core_->lent) {
+        return false;  // nothing is taken out by the writer meanwhile: the caller invalidates
+    }
+    const auto discriminator = discriminator_of(key, outdated);
+    core_->dropped.note(id);  // first: nobody finds it while the note waits
+    if (!writer_->note(drop_note{key, discriminator, id})) {
+        core_->dropped.gone(id);  // with its URL, as the caller sees to
+        return false;
+    }
+    return true;
+}
+
+bool tier::was_dropped(const stored_response& one) const {
+    return core_->dropped.has(one.disk_record.load(relaxed));
+}
+
+bool tier::is_outrun(const filter::key_hash& key, const stored_response& one) const {
+    const auto object = index_key(record_kind::object, key, discriminator_of(key, one));
+    // In this order: what is no longer under way was noted as replacing before.
+    return core_->on_their_way.has_either_form(object, key) ||
+           core_->replaced.has(one.disk_record.load(relaxed));
+}
+
+void tier::on_outdated(outdated_call told) {
+    core_->on_outdated = std::move(told);
+}
+
+void tier::outdate(const filter::key_hash& key, std::string_view url, const stored_ptr& newer) {
+    offer_outdating(key, url, *newer, newer->parts() != nullptr);
+}
+
+void tier::drop_older(const filter::key_hash& key,
+                      std::string_view url,
+                      const stored_response& gone) {
+    offer_outdating(key, url, gone, false);
+}
+
+void tier::offer_outdating(const filter::key_hash& key,
+                           std::string_view url,
+                           const stored_response& newer,
+                           bool is_part) {
+    if (off_) {
+        return;
+    }
+    const auto discriminator = discriminator_of(key, newer);
+    const auto object = index_key(record_kind::object, key, discriminator);
+    // While the index is being filled, what is not there may still come. In this order: what is no longer under way
+    // can be found.
+    const bool may_come = core_->on_their_way.has_either_form(object, key) ||
+                          core_->loading.load(relaxed);
+    if (!may_come && !core_->index.find(object) && !core_->index.find(key)) {
+        return;
+    }
+    auto head = newer.draft_without_content();
+    head.parts = nullptr;
+    const auto bytes = head.head.size() + task_bytes;
+    outdate_task task{key, discriminator, std::string{url}, stored_response::make(head), is_part};
+    if (!writer_->offer(std::move(task), bytes)) {
+        core_->gone.note(object);
+        core_->on_their_way.outdate(object, key);
+        const bool was_there = core_->erase(object).has_value();
+        const auto beside = core_->index.find(key);
+        const bool is_plain = discriminator != 0 && beside &&
+                              beside->kind != record_kind::variants && core_->erase(key, *beside);
+        const bool is_noted = (!(was_there || may_come) ||
+                               writer_->note(drop_note{key, discriminator, drop_note::whatever})) &&
+                              (!is_plain || writer_->note(drop_note{key, 0, drop_note::whatever}));
+        if (!is_noted) {
+            invalidate(key);
+        }
+    }
+}
+
+void tier::expire(const filter::key_hash& key, wall_time now, std::function<void()> kept) {
+    if (off_ || !core_->expire(key, {end_of_time, now})) {
+        invalidate(key, std::move(kept));  // too many to remember: gone is safer than fresh
+        return;
+    }
+    writer_->note(expired_url{key, now}, std::move(kept));
+}
+
+void tier::keep_bans(std::function<void()> kept) {
+    if (off_) {
+        if (kept) {
+            kept();
+        }
+        return;
+    }
+    writer_->note(bans_note{}, std::move(kept));
+}
+
+}  // namespace reprise::proxy::cache::disk
