@@ -25,7 +25,9 @@ awaitable<ended_or_next> members_reply::give() {
     if (next != nullptr && !std::holds_alternative<answers::composed>(*next)) {
         co_return answers::refused{failure{failure_code::only_if_cached_miss, ""}};
     }
-    if (x_.book.how == outcome::sibling) {
+    // A 304 to the site's own condition is passed on.
+    const auto how = x_.book.how;
+    if (how == outcome::sibling || (how == outcome::pass && x_.book.status == 304)) {
         counts.sites_answered.add();
     }
     co_return std::move(*out);

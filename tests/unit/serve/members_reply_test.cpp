@@ -119,6 +119,7 @@ TEST_CASE("a part and a condition are the members' to answer, and their answer i
     CHECK(at.said().status == 304);
     CHECK(at.said()["ETag"] == "\"1\"");
     CHECK(at.said().body.empty());
+    CHECK(at.answered() == 1);
 }
 
 TEST_CASE("where none has it, whatever the reason, it is not stored: a 504") {
