@@ -248,6 +248,61 @@ void writer::is_not_written(const response_task& task) {
     (void)let_older_plain_go(task.primary, task.discriminator(), *task.response);
 }
 
+// A newer response came that the queue had no room for: this one is not written. What it ends is ended all the
+// same, where that is more than the newer one ends: one without Vary has come for all variants.
+void writer::let_go(const write_task& task) {
+    if (const auto* outdated = std::get_if<outdate_task>(&task)) {
+        perform(*outdated);
+    } else if (const auto* response = std::get_if<response_task>(&task)) {
+        core_->counts.skipped.fetch_add(1, std::memory_order_relaxed);
+        if (response->discriminator() == 0) {
+            perform(outdate_task{response->primary, 0, response->url, response->response, false});
+        }
+        if (response->kind == record_kind::large) {
+            perform(abandon_task{response->primary, response->id, extents_of(*response)});
+        }
+    }
+}
+
+// With guard_ held.
+void writer::skip_offered() {
+    for (const auto& one : offered_) {
+        if (const auto* task = std::get_if<response_task>(&one.task);
+            task && task->outdates_older()) {
+            if (const auto older = let_older_go(task->primary, task->discriminator())) {
+                (void)noted_.add(*older);
+            }
+            if (const auto plain = let_plain_go(task->primary, task->discriminator())) {
+                (void)noted_.add(*plain);
+            }
+        }
+        if (one.about) {
+            core_->on_their_way.end(*one.about);
+        }
+        if (const auto* task = std::get_if<outdate_task>(&one.task)) {
+            const auto object = index_key(record_kind::object, task->primary, task->discriminator);
+            core_->gone.note(object);
+            (void)core_->erase(object);
+            if (const auto plain = let_plain_go(task->primary, task->discriminator)) {
+                (void)noted_.add(*plain);
+            }
+            if (!noted_.add(drop_note{task->primary, task->discriminator, drop_note::whatever})) {
+                (void)core_->erase(task->primary);
+                const bool before = noted_.everything_before();
+                (void)noted_.add(dropped_url{task->primary});
+                overflows_ += noted_.everything_before() && !before ? 1 : 0;
+            }
+            continue;
+        }
+        if (one.bytes != 0) {
+            core_->counts.skipped.fetch_add(1, std::memory_order_relaxed);
+            core_->counts.skipped_bytes.fetch_add(one.bytes, std::memory_order_relaxed);
+        }
+    }
+    offered_.clear();
+    offered_bytes_ = 0;
+}
+
 // It was dropped, or invalidated as far as anybody knows. What it was to replace goes with it, unless
 // that is newer.
 void writer::perform_dropped(const response_task& task) {
