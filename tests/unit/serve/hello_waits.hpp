@@ -5,8 +5,7 @@
 #include "proxy/serve/hello_wait.hpp"
 #include "tests/support/tls_peer.hpp"
 #include "tests/unit/net/authority_files.hpp"
-#include "tests/unit/net/loop.hpp"
-#include "tests/unit/serve/exchanges.hpp"
+#include "tests/unit/serve/socket_bench.hpp"
 
 #include <boost/asio/post.hpp>
 
@@ -95,13 +94,11 @@ struct far_end {
 inline constexpr std::string_view established = "HTTP/1.1 200 Connection established\r\n\r\n";
 
 /// client <-> (here  hello_wait, then a tunnel) <-> far end
-struct waiting final : bench, private sequel::owner {
+struct waiting final : socket_bench, private sequel::owner {
     explicit waiting(const reprise::config::options& options)
-        : bench{options},
+        : socket_bench{options},
           connect{"CONNECT a.test:" + std::to_string(options.intercept->ports.front()) +
-                  " HTTP/1.1\r\nHost: x\r\n\r\n"} {
-        stream.socket() = net::byte_stream{std::move(here.ours)};
-    }
+                  " HTTP/1.1\r\nHost: x\r\n\r\n"} {}
     ~waiting() {
         if (now) {
             error_code ignored;
@@ -146,15 +143,6 @@ struct waiting final : bench, private sequel::owner {
     }
     void says(std::string_view bytes) { asio::write(here.theirs, asio::buffer(bytes)); }
 
-    template <class Condition>
-    bool goes_on_until(Condition met) {
-        const auto give_up = net::late();
-        while (!met() && steady_now() < give_up) {
-            at.w.io.restart();
-            at.w.io.run_one_for(20ms);
-        }
-        return met();
-    }
     [[nodiscard]] bool is_over() {
         return goes_on_until([this] { return how.has_value(); });
     }
@@ -163,18 +151,6 @@ struct waiting final : bench, private sequel::owner {
     }
     [[nodiscard]] bool is_shaking_hands() {
         return goes_on_until([this] { return shaking_hands() == 1; });
-    }
-    /// So many bytes that come there, or what comes before its end.
-    std::string read(tcp_socket& from, std::size_t bytes) {
-        std::string out(bytes, '\0');
-        std::size_t got = 0;
-        from.non_blocking(true);
-        (void)goes_on_until([&] {
-            error_code none;
-            got += from.read_some(asio::buffer(out.data() + got, bytes - got), none);
-            return got == bytes || (none && none != asio::error::would_block);
-        });
-        return out.substr(0, got);
     }
     /// The client's side runs to its end, on a thread of its own, and the loop meanwhile.
     template <class Side>
@@ -211,7 +187,6 @@ struct waiting final : bench, private sequel::owner {
     }
 
     const std::string connect;
-    net::socket_pair here = net::connected_pair(at.w.io);
     std::unique_ptr<sequel> now;
     std::optional<ended> how;  ///< none: it is not over
     bool is_broken = false;    ///< and by an exception

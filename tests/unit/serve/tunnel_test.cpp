@@ -1,5 +1,4 @@
-#include "tests/unit/net/loop.hpp"
-#include "tests/unit/serve/exchanges.hpp"
+#include "tests/unit/serve/socket_bench.hpp"
 
 #include <string>
 
@@ -20,37 +19,13 @@ reprise::config::options to_loopback(std::uint16_t port) {
 }
 
 /// client <-> (here  tunnel) <-> far end
-struct tunnelling : bench {
-    explicit tunnelling(std::uint16_t to) : bench{to_loopback(to)}, port{to} {
-        stream.socket() = net::byte_stream{std::move(here.ours)};
-    }
+struct tunnelling : socket_bench {
+    explicit tunnelling(std::uint16_t to) : socket_bench{to_loopback(to)}, port{to} {}
 
     const std::uint16_t port;
-    net::socket_pair here = net::connected_pair(at.w.io);
 
     [[nodiscard]] std::string connect() const {
         return "CONNECT 127.0.0.1:" + std::to_string(port) + " HTTP/1.1\r\nHost: x\r\n\r\n";
-    }
-    template <class Condition>
-    bool goes_on_until(Condition met) {
-        const auto give_up = net::late();
-        while (!met() && steady_now() < give_up) {
-            at.w.io.restart();
-            at.w.io.run_one_for(std::chrono::milliseconds{20});
-        }
-        return met();
-    }
-    /// So many bytes that come there, or what comes before its end.
-    std::string read(tcp_socket& from, std::size_t bytes) {
-        std::string out(bytes, '\0');
-        std::size_t got = 0;
-        from.non_blocking(true);
-        (void)goes_on_until([&] {
-            error_code none;
-            got += from.read_some(asio::buffer(out.data() + got, bytes - got), none);
-            return got == bytes || (none && none != asio::error::would_block);
-        });
-        return out.substr(0, got);
     }
 };
 
