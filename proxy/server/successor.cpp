@@ -117,9 +117,12 @@ void successor::abandon() {
 }
 
 void successor::run() {
-    if (const auto why = hand_over(); !why.empty()) {
-        give_up(why);
-        under_way_ = false;
+    if (auto why = hand_over(); !why.empty()) {
+        why += end_it();
+        take_back();
+        under_way_ = false;  // before it is said: whoever reads it may ask for the next upgrade at once
+        // What the next program said of itself is in the log already, since it has our standard error.
+        log::error("upgrade: ", why, "; this program goes on");
         return;
     }
     serves_ = true;
@@ -210,9 +213,7 @@ std::string successor::end_it() {
     }
 }
 
-void successor::give_up(const std::string& why) {
-    // What it said of itself is in the log already, since it has our standard error.
-    log::error("upgrade: ", why, end_it(), "; this program goes on");
+void successor::take_back() {
     estate_.sockets.clear();  // or clients would wait in them when this program's own are closed
     if (lent_) {
         const auto until = steady_now() + patience_.end;

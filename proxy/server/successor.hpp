@@ -66,7 +66,7 @@ private:
     [[nodiscard]] std::string wait_for(handover_kind what,
                                        std::chrono::milliseconds most,
                                        std::string_view doing);
-    void give_up(const std::string& why);
+    void take_back();
     [[nodiscard]] std::string end_it();
 
     const std::vector<std::string> words_;
