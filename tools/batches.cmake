@@ -1,21 +1,22 @@
-# reprise_batches(TARGET): compiles the target's files together, up to 8 of one folder at a time; for a sanitizer, and where
-# a machine builds from nothing (tools/build says so of CI's), up to 16. Headers are then read, and templates made, once
-# for all of them: of the proxy's library that is half of the compiler's time (a fifth less again with 16), and with 8 a
-# changed line is still tried soon. To be called in the folder that makes the target.
+# reprise_batches(TARGET): compiles the target's files together, up to 8 of one folder at a time, for a sanitizer up to 16, and
+# up to 32 with REPRISE_ONCE. Headers are then read, and templates made, once for all of them: of the proxy's library that
+# is half of the compiler's time (a fifth less again with 16, and some more with 32), and with 8 a changed line is still
+# tried soon. To be called in the folder that makes the target.
 #
 # Names in anonymous namespaces are shared by a folder's files therefore: a second helper of the same name does not
 # compile, and is either the same helper, which then belongs into a header, or wants a name of its own.
 #
 # -DREPRISE_BATCHES=OFF compiles file by file: so a file is found that lives on another one's includes.
 option(REPRISE_BATCHES "compile some files of a folder together" ON)
-set(REPRISE_BATCH 8 CACHE STRING "how many at most, without a sanitizer")
 
 function(reprise_batches target)
   if(NOT REPRISE_BATCHES)
     return()
   endif()
-  set(size ${REPRISE_BATCH})
-  if(REPRISE_SANITIZE)
+  set(size 8)
+  if(REPRISE_ONCE)
+    set(size 32)
+  elseif(REPRISE_SANITIZE)
     set(size 16)
   endif()
   get_target_property(sources ${target} SOURCES)

@@ -24,7 +24,7 @@ consteval metric of_fleet(std::string_view name,
 }
 
 // What nodes count in different cells agrees but for the requests under way, and strangers may say anything.
-std::optional<double> ratio(std::uint64_t some, std::uint64_t all) {
+std::optional<double> bounded_ratio(std::uint64_t some, std::uint64_t all) {
     return all == 0
                ? std::nullopt
                : std::optional{std::min(1.0, static_cast<double>(some) / static_cast<double>(all))};
@@ -61,11 +61,12 @@ constexpr metric fleet_rows[] = {
              "fleet.joined",
              "Of those, from a fetch under way, at the node or at the URL's home.",
              [](fleet of) { return of.sums.joined; }),
-    of_fleet(
-        "reprise_fleet_hit_ratio",
-        "fleet.hit_ratio",
-        "Share of the fleet's requests that were answered from a store of the fleet.",
-        [](fleet of) { return ratio(both(of.sums.hits, of.sums.siblings), of.sums.requests); }),
+    of_fleet("reprise_fleet_hit_ratio",
+             "fleet.hit_ratio",
+             "Share of the fleet's requests that were answered from a store of the fleet.",
+             [](fleet of) {
+                 return bounded_ratio(both(of.sums.hits, of.sums.siblings), of.sums.requests);
+             }),
     of_fleet("reprise_fleet_body_bytes",
              "fleet.body_bytes",
              "Body bytes sent to clients.",
@@ -86,8 +87,8 @@ constexpr metric fleet_rows[] = {
              "fleet.byte_hit_ratio",
              "Share of these body bytes that came from a store of the fleet.",
              [](fleet of) {
-                 return ratio(both(of.sums.bytes_from_store, of.sums.bytes_from_siblings),
-                              of.sums.bytes);
+                 return bounded_ratio(both(of.sums.bytes_from_store, of.sums.bytes_from_siblings),
+                                      of.sums.bytes);
              }),
     of_fleet("reprise_fleet_fetches_spared",
              "fleet.fetches_spared",

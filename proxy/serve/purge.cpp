@@ -21,7 +21,7 @@ using boost::beast::http::verb;
 using cache::purge_mode;
 using nlohmann::json;
 
-std::string_view to_string(purge_kind kind) noexcept {
+std::string_view word_for(purge_kind kind) noexcept {
     switch (kind) {
     case purge_kind::url: return "url";
     case purge_kind::prefix: return "prefix";
@@ -187,7 +187,7 @@ purge_answer carry_out(thread::common_state& common, const purge_order& order, w
     const auto variants = purge(common, order, now);
     common.beside.tell(order);
     json said;
-    said["purged"] = to_string(order.kind);
+    said["purged"] = word_for(order.kind);
     said["mode"] = cache::to_string(order.mode);
     purge_answer answer;
     const auto parts = cache::split_key(order.keys.front());

@@ -34,9 +34,10 @@
 #include <unistd.h>
 #include <vector>
 
+namespace reprise::tests::bench_hits {
+
 namespace {
 
-using namespace reprise::tests;
 using namespace std::chrono_literals;
 using reprise::tools::is_body;
 using clock_type = std::chrono::steady_clock;
@@ -279,7 +280,7 @@ private:
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
     bench_plan plan;
     CLI::App app{"Measures hits on disk beside hits in memory."};
     std::string program;
@@ -320,3 +321,5 @@ int main(int argc, char** argv) {
     std::filesystem::remove_all(plan.directory);
     return status;
 }
+
+}  // namespace reprise::tests::bench_hits

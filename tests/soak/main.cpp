@@ -28,9 +28,10 @@
 #include <thread>
 #include <vector>
 
+namespace reprise::tests::soak_fleet {
+
 namespace {
 
-using namespace reprise::tests;
 using clock_type = std::chrono::steady_clock;
 
 std::uint64_t mixed(std::string_view text) {
@@ -294,7 +295,7 @@ private:
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
     plan asked;
     CLI::App app{"Siblings under load while some are killed and come back."};
     app.add_option("--seconds", asked.seconds)->capture_default_str();
@@ -310,3 +311,5 @@ int main(int argc, char** argv) {
         return 1;
     }
 }
+
+}  // namespace reprise::tests::soak_fleet

@@ -26,9 +26,10 @@
 #include <thread>
 #include <vector>
 
+namespace reprise::tests::soak_neighbours {
+
 namespace {
 
-using namespace reprise::tests;
 using clock_type = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
@@ -210,7 +211,7 @@ unsigned run(const std::string& program, std::chrono::seconds time, double scale
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
     CLI::App app{"What one client leaves to another of the same origin."};
     std::vector<std::string> programs;
     int seconds = 8;
@@ -228,3 +229,5 @@ int main(int argc, char** argv) {
     }
     return failed == 0 ? 0 : 1;
 }
+
+}  // namespace reprise::tests::soak_neighbours

@@ -46,10 +46,11 @@
 #include <thread>
 #include <vector>
 
+namespace reprise::tests::soak_new_urls {
+
 namespace {
 
-using namespace reprise::tests;
-using namespace reprise::tests::new_urls;
+using namespace new_urls;
 
 /// An origin that notes who fetched what, and when.
 class noting_origin {
@@ -329,7 +330,7 @@ bool is_kept(const plan& of, const found& in) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
     plan of;
     CLI::App app{"Every node of a fleet is asked for the same new URLs, each once."};
     app.add_option("--nodes", of.nodes)->check(CLI::Range(2, 64))->capture_default_str();
@@ -388,3 +389,5 @@ int main(int argc, char** argv) {
         return 1;
     }
 }
+
+}  // namespace reprise::tests::soak_new_urls

@@ -29,9 +29,10 @@
 #include <thread>
 #include <vector>
 
+namespace reprise::tests::bench_siblings {
+
 namespace {
 
-using namespace reprise::tests;
 using steady_clock = std::chrono::steady_clock;
 
 struct cost_plan {
@@ -276,7 +277,7 @@ double median(std::vector<double> of) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
     cost_plan of;
     CLI::App app{"What siblings cost one node under load, thread by thread."};
     app.add_option("--siblings", of.siblings)->check(CLI::Range(1, 64))->capture_default_str();
@@ -367,3 +368,5 @@ int main(int argc, char** argv) {
         return 1;
     }
 }
+
+}  // namespace reprise::tests::bench_siblings

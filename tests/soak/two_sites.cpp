@@ -28,9 +28,10 @@
 #include <thread>
 #include <vector>
 
+namespace reprise::tests::bench_sites {
+
 namespace {
 
-using namespace reprise::tests;
 using std::chrono::milliseconds;
 
 struct plan {
@@ -308,7 +309,7 @@ int run(const plan& of) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
     plan of;
     CLI::App app{
         "Two fleets with a long way between them: what crosses it, with a site's gateway and "
@@ -334,3 +335,5 @@ int main(int argc, char** argv) {
         return 1;
     }
 }
+
+}  // namespace reprise::tests::bench_sites

@@ -26,7 +26,7 @@ struct work {
 constexpr std::array<work, 3> works{
     {{"hits", asking::turn}, {"misses", asking::fresh}, {"mixed", asking::mixed}}};
 
-wrk_plan load_of(asking what, unsigned seconds) {
+wrk_plan scale_load(asking what, unsigned seconds) {
     static unsigned count = 0;
     wrk_plan out;
     out.what = what;
@@ -45,11 +45,11 @@ std::unique_ptr<reprise_server> start(const lab& of, int threads, const std::str
 }
 
 double cost_of_one(const lab& of, const server& at, const work& kind) {
-    return run_wrk(of, at, load_of(kind.what, of.wanted.seconds)).processor_us;
+    return run_wrk(of, at, scale_load(kind.what, of.wanted.seconds)).processor_us;
 }
 
 double cost_of_two(const lab& of, const server& one, const server& other, const work& kind) {
-    auto load = load_of(kind.what, of.wanted.seconds);
+    auto load = scale_load(kind.what, of.wanted.seconds);
     load.threads = 1;
     load.connections /= 2;
     wrk_run first{of, one, load};
@@ -128,7 +128,7 @@ private:
         loop_watch watch{of_.wanted.folder + "/locks"};
         const auto both = start(of_, 2, watch.file());
         for (const auto& kind : works) {
-            (void)run_wrk(of_, *both, load_of(kind.what, 1));
+            (void)run_wrk(of_, *both, scale_load(kind.what, 1));
             row taken{.name = std::string{"scale locks, "} + kind.name + ": taken a request",
                       .unit = "locks",
                       .judged = false};
@@ -142,7 +142,7 @@ private:
             std::map<std::uint64_t, loop_figures::waits> places;
             for (unsigned round = 0; round < of_.wanted.lock_rounds; ++round) {
                 watch.begin_turn();
-                const auto got = run_wrk(of_, *both, load_of(kind.what, of_.wanted.seconds));
+                const auto got = run_wrk(of_, *both, scale_load(kind.what, of_.wanted.seconds));
                 const auto all = watch.figures("");
                 taken.rounds.push_back(static_cast<double>(all->locks) / got.requests);
                 waits.rounds.push_back(static_cast<double>(all->waited.count()) * 1e6 /

@@ -183,9 +183,7 @@ private:
         return proxy::steady_time{std::chrono::seconds{wanted.seconds}};
     }
 
-    void weigh() {
-        memory_ = gate_->figures(proxy::wall_time{}).memory - (requests_ ? requests_->memory() : 0);
-    }
+    void weigh() { memory_ = gate_->memory() - (requests_ ? requests_->memory() : 0); }
 
     std::optional<std::chrono::seconds> age() const {
         if (age_of_disk_) {

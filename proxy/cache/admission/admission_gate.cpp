@@ -308,10 +308,14 @@ std::vector<std::byte> admission_gate::encoded() const {
     return out;
 }
 
+std::size_t admission_gate::memory() const {
+    return sights_.memory() + (requests_ ? requests_->memory() : 0);
+}
+
 filter::admission_figures admission_gate::figures(wall_time now) const {
     auto made = sights_.figures(seconds_of(now));
     made.swaps = sights_.turns();
-    made.memory = sights_.memory() + (requests_ ? requests_->memory() : 0);
+    made.memory = memory();
     return made;
 }
 
