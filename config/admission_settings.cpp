@@ -4,13 +4,10 @@
 #include "config/units.hpp"
 
 #include <chrono>
-#include <string>
-#include <utility>
-#include <vector>
+#include <string_view>
 
-// choice_rows() makes the rows of a policy for all three tables that have one. `remember` is no
-// plain row, since it is a text or an object: what it reads, keeps at a reload and describes goes
-// on to the object's own table.
+// `remember` is no plain row, since it is a text or an object: what it reads, keeps at a reload and
+// describes goes on to the object's own table.
 
 namespace reprise::config {
 namespace {
@@ -19,17 +16,9 @@ using namespace std::chrono_literals;
 using enum change;
 
 // "policy" and "hits" stand in three places: at the top, in a listener, in a rule.
-template <class T, class Choice>
-std::vector<row<T>> choice_rows(Choice choice) {
-    const auto policy = [choice](auto& in) -> auto& {
-        return std::invoke(choice, in).policy;
-    };
-    const auto hits = [choice](auto& in) -> auto& {
-        return std::invoke(choice, in).hits;
-    };
-    return {
-        value<T>("policy",
-                 policy,
+row<admission_choice> policy_row() {
+    return value("policy",
+                 &admission_choice::policy,
                  one_of<admission_policy>({{"second-hit", admission_policy::second_hit},
                                            {"always", admission_policy::always},
                                            {"never", admission_policy::never},
@@ -41,68 +30,57 @@ std::vector<row<T>> choice_rows(Choice choice) {
                  "again; \"second-hit\" costs one more fetch of what is; \"tinylfu\" stores what "
                  "was asked for more often than what left last; \"auto\" is whichever of these "
                  "/stats finds best, with probation or without, second-hit with probation 100% to "
-                 "begin with; with memory.policy \"gdsf\" it finds how much size counts, too."),
-        by_default(
-            "none",
-            value<T>("hits",
-                     hits,
-                     small_count_between(1, 15, "requests"),
-                     live,
-                     "With \"nth-hit\" alone, and then needed: the request that stores. More keeps "
-                     "out what is seldom asked for and costs as many fetches.")),
-    };
+                 "begin with; with memory.policy \"gdsf\" it finds how much size counts, too.");
+}
+
+row<admission_choice> hits_row() {
+    return by_default(
+        "none",
+        value("hits",
+              &admission_choice::hits,
+              small_count_between(1, 15, "requests"),
+              live,
+              "With \"nth-hit\" alone, and then needed: the request that stores. More keeps "
+              "out what is seldom asked for and costs as many fetches."));
 }
 
 // The object that says how much is remembered, or "auto" in its place.
-row<admission_options> auto_or_object(std::string_view name,
-                                      remember_options admission_options::*member,
-                                      object_table<remember_options> table,
-                                      std::string_view why) {
-    auto made = object(name, member, table, why);
-    made.read = [member,
-                 table](const json_value& from, admission_options& into, const place& here) {
-        auto& remember = into.*member;
+struct auto_or_object {
+    object_table<remember_options> table;
+    std::string_view why;
+
+    void read(const json_value& from, remember_options& into, const place& here) const {
         if (from.kind == json_kind::text && from.text == "auto") {
-            remember.automatic = true;
+            into.automatic = true;
         } else if (from.kind == json_kind::object) {
-            remember.automatic = false;
-            read_object(table, from, remember, here);
+            into.automatic = false;
+            read_object(table, from, into, here);
         } else {
             here.wrong(from, "must be \"auto\", or an object: { ... }");
         }
-    };
-    made.keep = [member, table](const admission_options& before,
-                                admission_options& next,
-                                const std::string& path,
-                                put_back& kept) {
-        if ((before.*member).automatic != (next.*member).automatic) {
-            next.*member = before.*member;
-            kept.names.push_back(path);
+    }
+    void keep(const remember_options& before,
+              remember_options& next,
+              const path& at,
+              put_back& kept) const {
+        if (before.automatic != next.automatic) {
+            next = before;
+            kept.names.push_back(at);
         } else {
-            keep_in_object(table, before.*member, next.*member, path, kept);
+            keep_in_object(table, before, next, at, kept);
         }
-    };
-    made.describe = [member, table, why](const admission_options& standard,
-                                         const std::string& path,
-                                         std::vector<setting>& out) {
-        out.push_back({path,
-                       "\"auto\" or object",
-                       "",
-                       (standard.*member).automatic ? "\"auto\"" : "{}",
-                       false,
-                       "",
-                       restart,
-                       why});
-        describe_object(table, standard.*member, path, out);
-    };
-    return made;
-}
+    }
+    void describe(const remember_options& standard, const path& at, settings& out) const {
+        const auto* shown = standard.automatic ? "\"auto\"" : "{}";
+        out.push_back({{"\"auto\" or object"}, at, shown, false, restart, why});
+        describe_object(table, standard, at, out);
+    }
+};
 
 }  // namespace
 
 object_table<admission_choice> choice_table() {
-    return {
-        choice_rows<admission_choice>([](auto& in) -> auto& { return in; }), "policy", check_hits};
+    return {{policy_row(), hits_row()}, "policy", check_hits};
 }
 
 object_table<admission_options> admission_table() {
@@ -120,7 +98,6 @@ object_table<admission_options> admission_table() {
               "For how long a sight is remembered at least, as long as no more "
               "than `objects` came after it."),
     }};
-    const auto rule_choice = choice_rows<admission_rule>(&admission_rule::choice);
     const object_table<admission_rule> rule{
         {
             required(value("url",
@@ -130,17 +107,17 @@ object_table<admission_options> admission_table() {
                            "Which URLs the rule is for. * stands for any run of "
                            "characters: \"http://*.example.org/*\". An accelerator's are "
                            "http:// and what Host says.")),
-            required(rule_choice[0]),
-            rule_choice[1],
+            required(within(&admission_rule::choice, policy_row())),
+            within(&admission_rule::choice, hits_row()),
         },
         {},
         [](const admission_rule& into, const given& members, const place& here) {
             check_hits(into.choice, members, here);
         }};
-    auto rows = choice_rows<admission_options>(&admission_options::choice);
-    rows.insert(
-        rows.end(),
+    return {
         {
+            within(&admission_options::choice, policy_row()),
+            within(&admission_options::choice, hits_row()),
             by_default(
                 "0%; with disk.path or \"policy\": \"auto\" 100%",
                 value(
@@ -162,13 +139,14 @@ object_table<admission_options> admission_table() {
                   live,
                   "With \"auto\": what it has chosen stays, and what it would choose is told in "
                   "/stats alone."),
-            auto_or_object("remember",
-                           &admission_options::remember,
-                           remember,
-                           "How much the filter remembers, which decides how large it is. "
-                           "\"auto\" follows the store: for as long as an object stays there "
-                           "unused, since what is asked for again later than that would not have "
-                           "been kept; within a 64th of memory.size and a 4096th of disk.size."),
+            row_of({"remember"},
+                   &admission_options::remember,
+                   auto_or_object{
+                       remember,
+                       "How much the filter remembers, which decides how large it is. "
+                       "\"auto\" follows the store: for as long as an object stays there "
+                       "unused, since what is asked for again later than that would not have "
+                       "been kept; within a 64th of memory.size and a 4096th of disk.size."}),
             value("false_positive_rate",
                   &admission_options::false_positive_rate,
                   fraction_between(1e-6, 0.5),
@@ -202,17 +180,16 @@ object_table<admission_options> admission_table() {
                   "Whether siblings with the same digest.secret_file are told what was asked for "
                   "here once, and theirs counts here: then a second request anywhere in the fleet "
                   "is a second. Off, each must fetch an object twice to keep it."),
-        });
-    return {std::move(rows),
-            "policy",
-            [](admission_options& into, const given& members, const place& here) {
-                into.has_probation = {members.has("probation")};
-                check_hits(into.choice, members, here);
-                if (into.frozen && into.choice.policy != admission_policy::automatic) {
-                    here.member("frozen").wrong("is for \"policy\": \"auto\" alone");
-                }
-                check_shadowed(into.rules, members, here);
-            }};
+        },
+        "policy",
+        [](admission_options& into, const given& members, const place& here) {
+            into.has_probation = {members.has("probation")};
+            check_hits(into.choice, members, here);
+            if (into.frozen && into.choice.policy != admission_policy::automatic) {
+                here.member("frozen").wrong("is for \"policy\": \"auto\" alone");
+            }
+            check_shadowed(into.rules, members, here);
+        }};
 }
 
 }  // namespace reprise::config

@@ -151,6 +151,18 @@ std::string alternatives(const std::vector<std::string_view>& words) {
     return text;
 }
 
+std::optional<std::size_t> word_index(const std::vector<std::string_view>& words,
+                                      const json_value& from,
+                                      const place& here) {
+    const auto found = std::find(words.begin(), words.end(), from.text);
+    if (from.kind == json_kind::text && found != words.end()) {
+        return static_cast<std::size_t>(found - words.begin());
+    }
+    const auto meant = nearest(from.text, words);
+    const auto hint = meant.empty() ? "" : "; did you mean " + std::string{meant} + '?';
+    return here.wrong(from, "must be " + alternatives(words) + hint);
+}
+
 bool is_list(const json_value& from, std::size_t least, std::size_t most, const place& here) {
     if (from.kind != json_kind::array) {
         here.wrong(from, "must be a list: [ ... ]");

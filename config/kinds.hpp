@@ -19,12 +19,16 @@
 
 namespace reprise::config {
 
+/// What people are told of a kind.
+struct kind_facts {
+    std::string type;      ///< "size", "list (network)"
+    std::string unit{};    ///< "bytes", "connections"; empty where the type says it all
+    std::string bounds{};  ///< "1KiB to 1MiB"; empty: none
+};
+
 /// One kind of value, for settings of type M.
 template <class M>
-struct kind {
-    std::string type;    ///< "size", "list (network)"
-    std::string unit;    ///< "bytes", "connections"; empty where the type says it all
-    std::string bounds;  ///< "1KiB to 1MiB"; empty: none
+struct kind : kind_facts {
     /// The value, or none and a mistake reported.
     std::function<std::optional<M>(const json_value& from, const place& here)> read;
     /// As JSON text that `read` would take.
@@ -86,6 +90,10 @@ template <class M>
 namespace detail {
 /// `"a", "b" or "c"`
 std::string alternatives(const std::vector<std::string_view>& words);
+/// Which of the words it is, or none and a mistake reported.
+std::optional<std::size_t> word_index(const std::vector<std::string_view>& words,
+                                      const json_value& from,
+                                      const place& here);
 /// Reports that an array is needed, or how many values one may have; true when neither.
 bool is_list(const json_value& from, std::size_t least, std::size_t most, const place& here);
 }  // namespace detail
@@ -114,24 +122,14 @@ kind<M> text_kind(std::string type,
 template <class E>
 kind<E> one_of(std::vector<std::pair<std::string_view, E>> words) {
     std::vector<std::string_view> names;
-    names.reserve(words.size());
     for (const auto& [name, value] : words) {
         names.push_back(name);
     }
     kind<E> made;
     made.type = detail::alternatives(names);
-    made.read = [words, names, called = made.type](const json_value& from,
-                                                   const place& here) -> std::optional<E> {
-        for (const auto& [name, value] : words) {
-            if (from.kind == json_kind::text && from.text == name) {
-                return value;
-            }
-        }
-        std::string right = "must be " + called;
-        if (const auto meant = nearest(from.text, names); !meant.empty()) {
-            right += "; did you mean " + std::string{meant} + '?';
-        }
-        return here.wrong(from, std::move(right));
+    made.read = [words, names](const json_value& from, const place& here) -> std::optional<E> {
+        const auto index = detail::word_index(names, from, here);
+        return index ? std::optional{words[*index].second} : std::nullopt;
     };
     made.show = [words](const E& shown) -> std::string {
         for (const auto& [name, value] : words) {

@@ -336,20 +336,16 @@ object_table<tls_options> tls_table() {
 }
 
 row<options> peers_row() {
-    auto made = objects("peers",
-                        &options::peers,
-                        peer_table(),
-                        0,
-                        most_peers,
-                        live,
-                        "Other caches. A sibling is asked for what its digest lists, before "
-                        "parents and origins. Where there were none at the start, the first "
-                        "come at the next restart.");
-    made.read = [read = made.read](const json_value& from, options& into, const place& here) {
-        read(from, into, here);
-        check_peers(into.peers, here);
-    };
-    return made;
+    return objects("peers",
+                   &options::peers,
+                   peer_table(),
+                   0,
+                   most_peers,
+                   live,
+                   "Other caches. A sibling is asked for what its digest lists, before "
+                   "parents and origins. Where there were none at the start, the first "
+                   "come at the next restart.",
+                   check_peers);
 }
 
 }  // namespace reprise::config

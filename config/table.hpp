@@ -8,8 +8,10 @@
 #include "config/kinds.hpp"
 #include "config/mistake.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,16 +25,16 @@ namespace reprise::config {
 enum class change { live, restart };
 
 /// What people are told of one setting.
-struct setting {
-    std::string path;      ///< "timeouts.client_head", "listeners[].address"
-    std::string type;      ///< "size"; "object" and "list of objects" have their members after them
-    std::string unit;      ///< "bytes"; empty where the type says it all
-    std::string standard;  ///< the default as JSON, or in words
+struct setting : kind_facts {  ///< of type "object" or "list of objects": its members follow it
+    std::string path;          ///< "timeouts.client_head", "listeners[].address"
+    std::string standard;      ///< the default as JSON, or in words
     bool in_words = false;
-    std::string bounds;  ///< "1KiB to 1MiB"; empty: none
     config::change changes = change::live;
     std::string_view why;  ///< what it is, what a larger value buys and what it costs
 };
+
+using settings = std::vector<setting>;
+using path = std::string;  ///< of a setting
 
 /// Which members an object had, for the checks that look at several.
 class given {
@@ -49,12 +51,8 @@ public:
     }
     /// It was read without a mistake, or left at its default: a check may rely on it.
     [[nodiscard]] bool is_sound(std::string_view name) const {
-        for (const auto& member : members_) {
-            if (member.first == name && !member.second) {
-                return false;
-            }
-        }
-        return true;
+        return std::find(members_.begin(), members_.end(), std::pair{name, false}) ==
+               members_.end();
     }
 
 private:
@@ -72,17 +70,36 @@ struct put_back {
     }
 };
 
-/// One member of an object that becomes a T.
+/// What a row does with its member in each of the walks.
 template <class T>
-struct row {
+struct row_work {
+    virtual ~row_work() = default;
+    virtual void read(const json_value& from, T& into, const place& here) const = 0;
+    /// Puts back into `next` what differs and wants a restart, and names it.
+    virtual void keep(const T& before, T& next, const path& at, put_back& kept) const = 0;
+    virtual void describe(const T& standard, const path& at, settings& out) const = 0;
+};
+
+/// What does not hang on the struct.
+struct row_head {
     std::string_view name;
     bool required = false;
     std::string_view standard_in_words{};  ///< where JSON has no word for the default; else empty
-    std::function<void(const json_value& from, T& into, const place& here)> read;
-    /// Puts back into `next` what differs and wants a restart, and names it.
-    std::function<void(const T& before, T& next, const std::string& path, put_back& kept)> keep;
-    std::function<void(const T& standard, const std::string& path, std::vector<setting>& out)>
-        describe;
+};
+
+/// One member of an object that becomes a T.
+template <class T>
+struct row : row_head {
+    std::shared_ptr<const row_work<T>> work;
+    void read(const json_value& from, T& into, const place& here) const {
+        work->read(from, into, here);
+    }
+    void keep(const T& before, T& next, const path& at, put_back& kept) const {
+        work->keep(before, next, at, kept);
+    }
+    void describe(const T& standard, const path& at, settings& out) const {
+        work->describe(standard, at, out);
+    }
 };
 
 /// One object that becomes a T.
@@ -96,128 +113,199 @@ struct object_table {
     std::function<void(T& into, const given& members, const place& here)> check{};
 };
 
-/// Reports a name that no row has, with the nearest that one has.
-void report_unknown(std::string_view name,
-                    const std::vector<std::string_view>& known,
-                    const place& here);
+/// Has `read` called for each member that a row is for, by the row's index, and reports the others.
+/// Returns which there were, or none and a mistake reported where `from` is no object.
+std::optional<given> read_members(
+    const std::vector<row_head>& rows,
+    std::string_view short_for,
+    const json_value& from,
+    const place& here,
+    const std::function<void(std::size_t, const json_value&, const place&)>& read);
 
 template <class T>
 void read_object(const object_table<T>& table, const json_value& from, T& into, const place& here) {
-    given members;
-    const auto read_row = [&](const row<T>& one, const json_value& value, const place& there) {
-        const auto before = here.found().count();
-        one.read(value, into, there);
-        members.note(one.name, here.found().count() == before);
+    const std::vector<row_head> heads(table.rows.begin(), table.rows.end());
+    const auto read_row = [&](std::size_t at, const json_value& value, const place& there) {
+        table.rows[at].read(value, into, there);
     };
-    if (from.kind == json_kind::text && !table.short_for.empty()) {
-        for (const auto& one : table.rows) {
-            if (one.name == table.short_for) {
-                read_row(one, from, here);
-            }
-        }
-    } else if (from.kind == json_kind::object) {
-        for (std::size_t i = 0; i < from.items.size(); ++i) {
-            const auto& name = from.names[i];
-            const row<T>* match = nullptr;
-            std::vector<std::string_view> known;
-            for (const auto& one : table.rows) {
-                known.push_back(one.name);
-                match = one.name == name ? &one : match;
-            }
-            if (!match) {
-                report_unknown(name, known, here);
-            } else if (members.has(name)) {
-                here.member(name).wrong(from.items[i], "given twice in one object; keep one");
-            } else {
-                read_row(*match, from.items[i], here.member(name));
-            }
-        }
-        for (const auto& one : table.rows) {
-            if (one.required && !members.has(one.name)) {
-                here.member(one.name).wrong("missing: it must be written");
-            }
-        }
-    } else {
-        here.wrong(from,
-                   table.short_for.empty()
-                       ? "must be an object: { ... }"
-                       : "must be an object, or text: its \"" + std::string{table.short_for} + '"');
-        return;
+    const auto members = read_members(heads, table.short_for, from, here, read_row);
+    if (members && table.check) {
+        table.check(into, *members, here);
     }
-    if (table.check) {
-        table.check(into, members, here);
+}
+
+inline path path_of(const path& object, std::string_view member) {
+    return (object.empty() ? "" : object + '.') + std::string{member};
+}
+
+template <class T>
+void keep_in_object(
+    const object_table<T>& table, const T& before, T& next, const path& at, put_back& kept) {
+    for (const auto& one : table.rows) {
+        one.keep(before, next, path_of(at, one.name), kept);
     }
 }
 
 template <class T>
-void keep_in_object(const object_table<T>& table,
-                    const T& before,
-                    T& next,
-                    const std::string& path,
-                    put_back& kept) {
+void describe_object(const object_table<T>& table, const T& shown, const path& at, settings& out) {
     for (const auto& one : table.rows) {
-        one.keep(before, next, (path.empty() ? "" : path + '.') + std::string{one.name}, kept);
-    }
-}
-
-template <class T>
-void describe_object(const object_table<T>& table,
-                     const T& standard,
-                     const std::string& path,
-                     std::vector<setting>& out) {
-    for (const auto& one : table.rows) {
-        const auto at = out.size();
-        one.describe(standard, (path.empty() ? "" : path + '.') + std::string{one.name}, out);
+        const auto first = out.size();
+        one.describe(shown, path_of(at, one.name), out);
         if (!one.standard_in_words.empty()) {
-            out[at].standard = one.standard_in_words;
-            out[at].in_words = true;
+            out[first].standard = one.standard_in_words;
+            out[first].in_words = true;
         }
     }
 }
 
-/// A single value. `member` is a pointer to a member of T, or a function from T& to the value that
-/// also takes a const T&.
-template <class T, class Member>
-row<T> value(std::string_view name,
-             Member member,
-             kind<std::remove_cvref_t<std::invoke_result_t<Member, T&>>> of,
-             change changes,
-             std::string_view why) {
-    row<T> made;
-    made.name = name;
-    made.read = [member, read = of.read](const json_value& from, T& into, const place& here) {
-        if (auto found = read(from, here)) {
-            std::invoke(member, into) = std::move(*found);
+// What a member can be: a value, an object, one or none, a list of them; or what another row is of.
+namespace detail {
+
+template <class M>
+struct one_value {
+    kind<M> of;
+    change changes;
+    std::string_view why;
+
+    void read(const json_value& from, M& into, const place& here) const {
+        if (auto found = of.read(from, here)) {
+            into = std::move(*found);
+        }
+    }
+    void keep(const M& before, M& next, const path& at, put_back& kept) const {
+        if (kept.waits(changes) && before != next) {
+            next = before;
+            kept.names.push_back(at);
+        }
+    }
+    void describe(const M& standard, const path& at, settings& out) const {
+        out.push_back({of, at, of.show(standard), false, changes, why});
+    }
+};
+
+template <class T>
+struct one_object {
+    object_table<T> table;
+    std::string_view why;
+
+    void read(const json_value& from, T& into, const place& here) const {
+        read_object(table, from, into, here);
+    }
+    void keep(const T& before, T& next, const path& at, put_back& kept) const {
+        keep_in_object(table, before, next, at, kept);
+    }
+    void describe(const T& standard, const path& at, settings& out) const {
+        out.push_back({{"object"}, at, "{}", false, change::live, why});
+        describe_object(table, standard, at, out);
+    }
+};
+
+template <class T, class Maybe = std::optional<T>>
+struct object_or_none {
+    object_table<T> table;
+    std::string_view why;
+
+    void read(const json_value& from, Maybe& into, const place& here) const {
+        read_object(table, from, into.emplace(), here);
+    }
+    void keep(const Maybe& before, Maybe& next, const path& at, put_back& kept) const {
+        if (!kept.all || (!before && !next)) {
+            return;
+        }
+        if (before && next) {
+            keep_in_object(table, *before, *next, at, kept);
+        } else {
+            next = before;
+            kept.names.push_back(at);
+        }
+    }
+    void describe(const Maybe&, const path& at, settings& out) const {
+        out.push_back({{"object"}, at, "", false, change::live, why});
+        describe_object(table, T{}, at, out);
+    }
+};
+
+template <class T, class List = std::vector<T>>
+struct object_list {
+    object_table<T> table;
+    std::size_t least, most;
+    change changes;
+    std::string_view why;
+    void (*check)(List& list, const place& here);
+
+    void read(const json_value& from, List& into, const place& here) const {
+        if (is_list(from, least, most, here)) {
+            into.clear();
+            for (std::size_t i = 0; i < from.items.size(); ++i) {
+                read_object(table, from.items[i], into.emplace_back(), here.element(i));
+            }
+        }
+        if (check) {
+            check(into, here);
+        }
+    }
+    void keep(const List& before, List& next, const path& at, put_back& kept) const {
+        if (before.size() != next.size()) {
+            if (kept.waits(changes)) {
+                next = before;
+                kept.names.push_back(at);
+            }
+            return;
+        }
+        for (std::size_t i = 0; i < before.size(); ++i) {
+            const auto here = at + '[' + std::to_string(i) + ']';
+            const auto wanted = next[i];
+            const auto before_it = kept.names.size();
+            keep_in_object(table, before[i], next[i], here, kept);
+            if (changes == change::restart && !kept.all && kept.names.size() != before_it) {
+                kept.names.resize(before_it);
+                next[i] = wanted;
+                kept.all = true;
+                keep_in_object(table, before[i], next[i], here, kept);
+                kept.all = false;
+            }
+        }
+    }
+    void describe(const List& standard, const path& at, settings& out) const {
+        const auto* shown = standard.empty() ? "[]" : "[{}]";
+        const auto number = std::to_string(least) + " to " + std::to_string(most) + " of them";
+        out.push_back({{"list of objects", "", number}, at, shown, false, changes, why});
+        describe_object(table, T{}, at + "[]", out);
+    }
+};
+
+}  // namespace detail
+
+/// A row whose member is left to `of`, which has the functions of a row_work<M>.
+template <class T, class M, class Of>
+row<T> row_of(row_head head, M T::*member, Of of) {
+    struct member_work final : row_work<T> {
+        M T::*member;
+        Of of;
+
+        member_work(M T::*to, Of is) : member{to}, of{std::move(is)} {}
+        void read(const json_value& from, T& into, const place& here) const override {
+            of.read(from, into.*member, here);
+        }
+        void keep(const T& before, T& next, const path& at, put_back& kept) const override {
+            of.keep(before.*member, next.*member, at, kept);
+        }
+        void describe(const T& standard, const path& at, settings& out) const override {
+            of.describe(standard.*member, at, out);
         }
     };
-    made.keep = [member,
-                 changes](const T& before, T& next, const std::string& path, put_back& kept) {
-        if (kept.waits(changes) && std::invoke(member, before) != std::invoke(member, next)) {
-            std::invoke(member, next) = std::invoke(member, before);
-            kept.names.push_back(path);
-        }
-    };
-    made.describe = [member, of, changes, why](
-                        const T& standard, const std::string& path, std::vector<setting>& out) {
-        out.push_back({path,
-                       of.type,
-                       of.unit,
-                       of.show(std::invoke(member, standard)),
-                       false,
-                       of.bounds,
-                       changes,
-                       why});
-    };
-    return made;
+    const row_work<T>* work = new member_work{member, std::move(of)};
+    return {head, std::shared_ptr<const row_work<T>>{work}};
 }
 
+/// A single value.
 template <class T, class M>
 row<T> value(std::string_view name,
              M T::*member,
              std::type_identity_t<kind<M>> of,
              change changes,
              std::string_view why) {
-    return value<T, M T::*>(name, member, std::move(of), changes, why);
+    return row_of({name}, member, detail::one_value<M>{std::move(of), changes, why});
 }
 
 template <class T>
@@ -234,26 +322,19 @@ row<T> by_default(std::string_view words, row<T> one) {
     return one;
 }
 
+/// A row of a part as one of the whole: in the file it stands among the whole's own.
+template <class T, class Part>
+row<T> within(Part T::*part, const row<Part>& one) {
+    return row_of(one, part, one);
+}
+
 /// An object within the object.
 template <class T, class Inner>
 row<T> object(std::string_view name,
               Inner T::*member,
               object_table<Inner> table,
               std::string_view why) {
-    row<T> made;
-    made.name = name;
-    made.read = [member, table](const json_value& from, T& into, const place& here) {
-        read_object(table, from, into.*member, here);
-    };
-    made.keep = [member, table](const T& before, T& next, const std::string& path, put_back& kept) {
-        keep_in_object(table, before.*member, next.*member, path, kept);
-    };
-    made.describe = [member, table, why](
-                        const T& standard, const std::string& path, std::vector<setting>& out) {
-        out.push_back({path, "object", "", "{}", false, "", change::live, why});
-        describe_object(table, standard.*member, path, out);
-    };
-    return made;
+    return row_of({name}, member, detail::one_object<Inner>{std::move(table), why});
 }
 
 /// An object that may be left out, with nothing in its place. Its members change live.
@@ -262,34 +343,13 @@ row<T> optional_object(std::string_view name,
                        std::optional<Inner> T::*member,
                        object_table<Inner> table,
                        std::string_view why) {
-    row<T> made;
-    made.name = name;
-    made.read = [member, table](const json_value& from, T& into, const place& here) {
-        read_object(table, from, (into.*member).emplace(), here);
-    };
-    made.keep = [member, table](const T& before, T& next, const std::string& path, put_back& kept) {
-        const auto& was = before.*member;
-        auto& is = next.*member;
-        if (!kept.all || (!was && !is)) {
-            return;
-        }
-        if (was && is) {
-            keep_in_object(table, *was, *is, path, kept);
-        } else {
-            is = was;
-            kept.names.push_back(path);
-        }
-    };
-    made.describe = [table, why](const T&, const std::string& path, std::vector<setting>& out) {
-        out.push_back({path, "object", "", "", false, "", change::live, why});
-        describe_object(table, Inner{}, path, out);
-    };
-    return made;
+    return row_of({name}, member, detail::object_or_none<Inner>{std::move(table), why});
 }
 
 /// A list of objects. What the file writes takes the place of all that were there. When `changes`
 /// is restart another number of them wants one, and so does a whole object of which a member does: what
-/// stands in its place in the file may be another. All that differs in it is named then.
+/// stands in its place in the file may be another. All that differs in it is named then. `check`
+/// is for what must hold between the objects.
 /// @pre by default the list is empty or has one object, which is Inner{}
 template <class T, class Inner>
 row<T> objects(std::string_view name,
@@ -298,58 +358,11 @@ row<T> objects(std::string_view name,
                std::size_t least,
                std::size_t most,
                change changes,
-               std::string_view why) {
-    row<T> made;
-    made.name = name;
-    made.read = [member, table, least, most](const json_value& from, T& into, const place& here) {
-        if (!detail::is_list(from, least, most, here)) {
-            return;
-        }
-        auto& list = into.*member;
-        list.clear();
-        for (std::size_t i = 0; i < from.items.size(); ++i) {
-            read_object(table, from.items[i], list.emplace_back(), here.element(i));
-        }
-    };
-    made.keep = [member, table, changes](
-                    const T& before, T& next, const std::string& path, put_back& kept) {
-        const auto& was = before.*member;
-        auto& is = next.*member;
-        if (was.size() != is.size()) {
-            if (kept.waits(changes)) {
-                is = was;
-                kept.names.push_back(path);
-            }
-            return;
-        }
-        for (std::size_t i = 0; i < was.size(); ++i) {
-            const auto here = path + '[' + std::to_string(i) + ']';
-            const auto wanted = is[i];
-            const auto before_it = kept.names.size();
-            keep_in_object(table, was[i], is[i], here, kept);
-            if (changes == change::restart && !kept.all && kept.names.size() != before_it) {
-                kept.names.resize(before_it);
-                is[i] = wanted;
-                kept.all = true;
-                keep_in_object(table, was[i], is[i], here, kept);
-                kept.all = false;
-            }
-        }
-    };
-    made.describe = [member, table, least, most, changes, why](
-                        const T& standard, const std::string& path, std::vector<setting>& out) {
-        const auto& list = standard.*member;
-        out.push_back({path,
-                       "list of objects",
-                       "",
-                       list.empty() ? "[]" : "[{}]",
-                       false,
-                       std::to_string(least) + " to " + std::to_string(most) + " of them",
-                       changes,
-                       why});
-        describe_object(table, Inner{}, path + "[]", out);
-    };
-    return made;
+               std::string_view why,
+               void (*check)(std::vector<Inner>& list, const place& here) = nullptr) {
+    return row_of({name},
+                  member,
+                  detail::object_list<Inner>{std::move(table), least, most, changes, why, check});
 }
 
 }  // namespace reprise::config
