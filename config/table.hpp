@@ -24,10 +24,10 @@ namespace reprise::config {
 /// Whether SIGHUP can change a setting.
 enum class change { live, restart };
 
-/// What people are told of one setting.
-struct setting : kind_facts {  ///< of type "object" or "list of objects": its members follow it
-    std::string path;          ///< "timeouts.client_head", "listeners[].address"
-    std::string standard;      ///< the default as JSON, or in words
+/// What people are told of one setting; of type "object" or "list of objects" its members follow it.
+struct setting : kind_facts {
+    std::string path;      ///< "timeouts.client_head", "listeners[].address"
+    std::string standard;  ///< the default as JSON, or in words
     bool in_words = false;
     config::change changes = change::live;
     std::string_view why;  ///< what it is, what a larger value buys and what it costs

@@ -139,7 +139,7 @@ public:
     /// As resizable_admission has them, of both filters during a change of size; `swaps` never falls,
     /// and `memory` is all that is taken.
     [[nodiscard]] filter::admission_figures figures(wall_time now) const;
-    /// Of figures() the bytes that are taken, without looking at the filters. O(1).
+    /// Of figures() the bytes that are taken, without counting the filters' bits.
     [[nodiscard]] std::size_t memory() const;
     [[nodiscard]] filter::admission_settings settings() const {
         return sights_.current()->settings();
