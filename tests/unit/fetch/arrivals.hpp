@@ -118,4 +118,13 @@ struct arrival {
     std::unique_ptr<cache::fetch_reader> reader;
 };
 
+/// One response that comes whole.
+inline void see(node& at, const std::string& head = of_five, bool replaces = false) {
+    arrival first{at};
+    first.order->replaces = replaces;
+    first.head(head);
+    first.body("hello");
+    first.end();
+}
+
 }  // namespace reprise::proxy::fetch::test

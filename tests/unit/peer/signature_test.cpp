@@ -1,139 +1,16 @@
 #include "proxy/http/message_head.hpp"
-#include "proxy/peer/signature.hpp"
-#include "tests/support/old_signature.hpp"
 #include "tests/support/watched_threads.hpp"
+#include "tests/unit/peer/signed_messages.hpp"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
 #include <random>
 #include <string>
 #include <vector>
 
 namespace reprise::proxy::peer::test::of_signature {
-namespace {
-
-using namespace std::chrono_literals;
-using verdict = signature_verdict;
-
-constexpr wall_time now{1'763'668'089'500ms};
-constexpr steady_time begun{1h};  // and then, by the other clock
-constexpr std::string_view place = "192.0.2.2:3128";
-constexpr receiver here{place, "reprise-b"};
-constexpr parties who{"cache-a", place};
-
-const std::string secret_text(32, 's');
-const std::string other_text(32, 't');
-
-fleet_secret secret() {
-    return *fleet_secret::from_content(secret_text);
-}
-
-nonce nonce_of(unsigned number) {
-    nonce out{};
-    out[0] = static_cast<std::byte>(number);
-    out[1] = static_cast<std::byte>(number >> 8);
-    return out;
-}
-
-/// A request with the lines that sign it, as its receiver has it.
-struct message {
-    std::string method = "GET";
-    std::string target = "/.well-known/reprise/digest?since=1-2";
-    std::string host = "b.example:3128";
-    bool secure = false;
-    std::string lines;
-
-    [[nodiscard]] http::signed_request bare() const {
-        return {.method = method, .target = target, .host = host, .secure = secure};
-    }
-    void sign_with(const fleet_secret& by, unsigned number = 1, wall_time when = now) {
-        lines = sign(by, bare(), who, when, nonce_of(number));
-    }
-    /// The old field, as earlier nodes make it.
-    [[nodiscard]] std::string old_line(const std::string& by,
-                                       unsigned number = 1,
-                                       wall_time when = now) const {
-        char digits[33];
-        std::snprintf(digits, sizeof digits, "%02x%02x%028d", number & 255, number >> 8 & 255, 0);
-        return reprise::tests::old_signature_line(
-            {.method = method,
-             .target = target,
-             .host = host,
-             .to = std::string{place},
-             .time = std::chrono::floor<std::chrono::seconds>(when).time_since_epoch().count(),
-             .nonce = digits},
-            by);
-    }
-    void drop(std::string_view name) {
-        const auto at = lines.find(std::string{name} + ": ");
-        REQUIRE(at != std::string::npos);
-        lines.erase(at, lines.find("\r\n", at) + 2 - at);
-    }
-};
-
-message signed_one(unsigned number = 1, wall_time when = now) {
-    message out;
-    out.sign_with(secret(), number, when);
-    return out;
-}
-
-/// By the old field and nothing else.
-message signed_before(unsigned number = 1, wall_time when = now) {
-    message out;
-    out.lines = out.old_line(secret_text, number, when);
-    return out;
-}
-
-/// By both, as some nodes send it.
-message signed_twice(unsigned number = 1) {
-    auto out = signed_one(number);
-    out.lines += out.old_line(secret_text, number);
-    return out;
-}
-
-judged_signature judge(signature_checker& checker,
-                       const message& of,
-                       wall_time when = now,
-                       const receiver& at = here,
-                       steady_time steady = begun) {
-    std::vector<http::field> fields;
-    REQUIRE(http::parse_field_lines(of.lines, fields, 100) == nullptr);
-    auto request = of.bare();
-    request.fields = fields;
-    return checker.check(request, at, when, steady);
-}
-
-verdict check(signature_checker& checker,
-              const message& of,
-              wall_time when = now,
-              const receiver& at = here) {
-    return judge(checker, of, when, at).what;
-}
-
-/// Signed so long after the moment that the clock then calls `at_start`, and heard at once.
-verdict check_after(signature_checker& checker,
-                    std::chrono::seconds after,
-                    unsigned number,
-                    wall_time at_start) {
-    const auto then = at_start + after;
-    return judge(checker, signed_one(number, then), then, here, begun + after).what;
-}
-
-verdict check_alone(const message& of, const receiver& at = here) {
-    signature_checker fresh{secret()};
-    return check(fresh, of, now, at);
-}
-
-std::string replaced(std::string text, std::string_view from, std::string_view to) {
-    const auto at = text.find(from);
-    REQUIRE(at != std::string::npos);
-    return text.replace(at, from.size(), to);
-}
-
-}  // namespace
 
 TEST_SUITE("peer/signature") {
     TEST_CASE("a signature has the form that its page shows") {
@@ -197,47 +74,6 @@ TEST_SUITE("peer/signature") {
         CHECK(check(checker, signed_one(2)) == verdict::good);
     }
 
-    TEST_CASE("the old field alone is still good: for its receiver and its moment, once") {
-        signature_checker checker{secret()};
-        const auto one = signed_before();
-        // What a node of before RFC 9421 sent.
-        CHECK(one.lines == "Reprise-Signature: v=2;t=1763668089;n=01000000000000000000000000000000"
-                           ";d=192.0.2.2:3128;s="
-                           "413fb24c74859ff0a96e1206de06d4dac469867e7a1a75290f4b287b1fa232da\r\n");
-        CHECK(check(checker, one, now, {"192.0.2.3:3128", "c"}) == verdict::elsewhere);
-        CHECK(check(checker, one, now + 62s) == verdict::out_of_time);
-        const auto got = judge(checker, one);
-        CHECK(got.what == verdict::good);
-        CHECK(got.signer.empty());
-        CHECK(check(checker, one) == verdict::replayed);
-    }
-
-    TEST_CASE("what is signed by RFC 9421 can't be brought down to the old field") {
-        signature_checker checker{secret()};
-        const auto whole = signed_one();
-        auto stripped = whole;
-        stripped.drop(http::signature_input_field);
-        CHECK(check(checker, stripped) == verdict::missing);
-        stripped.drop(http::signature_field);
-        CHECK(check(checker, stripped) == verdict::missing);
-        // Whoever has no secret has nothing to put in its place.
-        stripped.lines += stripped.old_line(other_text);
-        CHECK(check(checker, stripped) == verdict::wrong);
-        CHECK(check(checker, whole) == verdict::good);
-    }
-
-    TEST_CASE("a request that has both is one request, whichever is taken off it") {
-        signature_checker checker{secret()};
-        CHECK(check(checker, signed_one(1)) == verdict::good);
-        CHECK(check(checker, signed_before(1)) == verdict::replayed);
-        CHECK(check(checker, signed_before(2)) == verdict::good);
-        CHECK(check(checker, signed_one(2)) == verdict::replayed);
-        CHECK(judge(checker, signed_twice(3)).signer == "cache-a");
-        for (const auto& again : {signed_twice(3), signed_one(3), signed_before(3)}) {
-            CHECK(check(checker, again) == verdict::replayed);
-        }
-    }
-
     TEST_CASE("no nonce is drawn twice") {
         nonces drawn{[from = std::uint64_t{0xfffffffffffffffe}]() mutable { return from++; }};
         signature_checker checker{secret()};
@@ -246,25 +82,6 @@ TEST_SUITE("peer/signature") {
             one.lines = sign(secret(), one.bare(), who, now, drawn.take());
             CHECK(check(checker, one) == verdict::good);
         }
-    }
-
-    TEST_CASE("the old field is not looked at beside a signature by RFC 9421, good or not") {
-        auto spoilt = signed_twice();
-        spoilt.lines = replaced(spoilt.lines, "Signature: reprise=:", "Signature: reprise=:A");
-        CHECK(check_alone(spoilt) == verdict::wrong);
-        spoilt = signed_twice();
-        spoilt.drop(http::signature_field);
-        CHECK(check_alone(spoilt) == verdict::malformed);
-        spoilt = signed_twice();
-        spoilt.lines = replaced(spoilt.lines, "Signature-Input: reprise=(", "Signature-Input: (");
-        CHECK(check_alone(spoilt) == verdict::malformed);
-        // What is another application's is nothing of ours.
-        auto beside = signed_before();
-        beside.lines += "Signature-Input: a=(\"@method\");tag=\"other\"\r\nSignature: a=:AA==:\r\n";
-        CHECK(check_alone(beside) == verdict::good);
-        beside = signed_one();
-        beside.lines += "Signature-Input: a=(\"@method\");tag=\"other\"\r\nSignature: a=:AA==:\r\n";
-        CHECK(check_alone(beside) == verdict::good);
     }
 
     TEST_CASE("every part of the request is signed") {
