@@ -4,7 +4,9 @@
 #include "config/units.hpp"
 
 #include <chrono>
+#include <string>
 #include <string_view>
+#include <vector>
 
 // `remember` is no plain row, since it is a text or an object: what it reads, keeps at a reload and
 // describes goes on to the object's own table.
@@ -61,7 +63,7 @@ struct auto_or_object {
     }
     void keep(const remember_options& before,
               remember_options& next,
-              const path& at,
+              const std::string& at,
               put_back& kept) const {
         if (before.automatic != next.automatic) {
             next = before;
@@ -70,7 +72,9 @@ struct auto_or_object {
             keep_in_object(table, before, next, at, kept);
         }
     }
-    void describe(const remember_options& standard, const path& at, settings& out) const {
+    void describe(const remember_options& standard,
+                  const std::string& at,
+                  std::vector<setting>& out) const {
         const auto* shown = standard.automatic ? "\"auto\"" : "{}";
         out.push_back({{"\"auto\" or object"}, at, shown, false, restart, why});
         describe_object(table, standard, at, out);

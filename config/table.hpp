@@ -33,9 +33,6 @@ struct setting : kind_facts {
     std::string_view why;  ///< what it is, what a larger value buys and what it costs
 };
 
-using settings = std::vector<setting>;
-using path = std::string;  ///< of a setting
-
 /// Which members an object had, for the checks that look at several.
 class given {
 public:
@@ -76,8 +73,10 @@ struct row_work {
     virtual ~row_work() = default;
     virtual void read(const json_value& from, T& into, const place& here) const = 0;
     /// Puts back into `next` what differs and wants a restart, and names it.
-    virtual void keep(const T& before, T& next, const path& at, put_back& kept) const = 0;
-    virtual void describe(const T& standard, const path& at, settings& out) const = 0;
+    virtual void keep(const T& before, T& next, const std::string& at, put_back& kept) const = 0;
+    virtual void describe(const T& standard,
+                          const std::string& at,
+                          std::vector<setting>& out) const = 0;
 };
 
 /// What does not hang on the struct.
@@ -94,10 +93,10 @@ struct row : row_head {
     void read(const json_value& from, T& into, const place& here) const {
         work->read(from, into, here);
     }
-    void keep(const T& before, T& next, const path& at, put_back& kept) const {
+    void keep(const T& before, T& next, const std::string& at, put_back& kept) const {
         work->keep(before, next, at, kept);
     }
-    void describe(const T& standard, const path& at, settings& out) const {
+    void describe(const T& standard, const std::string& at, std::vector<setting>& out) const {
         work->describe(standard, at, out);
     }
 };
@@ -134,20 +133,23 @@ void read_object(const object_table<T>& table, const json_value& from, T& into, 
     }
 }
 
-inline path path_of(const path& object, std::string_view member) {
+inline std::string path_of(const std::string& object, std::string_view member) {
     return (object.empty() ? "" : object + '.') + std::string{member};
 }
 
 template <class T>
 void keep_in_object(
-    const object_table<T>& table, const T& before, T& next, const path& at, put_back& kept) {
+    const object_table<T>& table, const T& before, T& next, const std::string& at, put_back& kept) {
     for (const auto& one : table.rows) {
         one.keep(before, next, path_of(at, one.name), kept);
     }
 }
 
 template <class T>
-void describe_object(const object_table<T>& table, const T& shown, const path& at, settings& out) {
+void describe_object(const object_table<T>& table,
+                     const T& shown,
+                     const std::string& at,
+                     std::vector<setting>& out) {
     for (const auto& one : table.rows) {
         const auto first = out.size();
         one.describe(shown, path_of(at, one.name), out);
@@ -172,13 +174,13 @@ struct one_value {
             into = std::move(*found);
         }
     }
-    void keep(const M& before, M& next, const path& at, put_back& kept) const {
+    void keep(const M& before, M& next, const std::string& at, put_back& kept) const {
         if (kept.waits(changes) && before != next) {
             next = before;
             kept.names.push_back(at);
         }
     }
-    void describe(const M& standard, const path& at, settings& out) const {
+    void describe(const M& standard, const std::string& at, std::vector<setting>& out) const {
         out.push_back({of, at, of.show(standard), false, changes, why});
     }
 };
@@ -191,10 +193,10 @@ struct one_object {
     void read(const json_value& from, T& into, const place& here) const {
         read_object(table, from, into, here);
     }
-    void keep(const T& before, T& next, const path& at, put_back& kept) const {
+    void keep(const T& before, T& next, const std::string& at, put_back& kept) const {
         keep_in_object(table, before, next, at, kept);
     }
-    void describe(const T& standard, const path& at, settings& out) const {
+    void describe(const T& standard, const std::string& at, std::vector<setting>& out) const {
         out.push_back({{"object"}, at, "{}", false, change::live, why});
         describe_object(table, standard, at, out);
     }
@@ -208,7 +210,7 @@ struct object_or_none {
     void read(const json_value& from, Maybe& into, const place& here) const {
         read_object(table, from, into.emplace(), here);
     }
-    void keep(const Maybe& before, Maybe& next, const path& at, put_back& kept) const {
+    void keep(const Maybe& before, Maybe& next, const std::string& at, put_back& kept) const {
         if (!kept.all || (!before && !next)) {
             return;
         }
@@ -219,7 +221,7 @@ struct object_or_none {
             kept.names.push_back(at);
         }
     }
-    void describe(const Maybe&, const path& at, settings& out) const {
+    void describe(const Maybe&, const std::string& at, std::vector<setting>& out) const {
         out.push_back({{"object"}, at, "", false, change::live, why});
         describe_object(table, T{}, at, out);
     }
@@ -244,7 +246,7 @@ struct object_list {
             check(into, here);
         }
     }
-    void keep(const List& before, List& next, const path& at, put_back& kept) const {
+    void keep(const List& before, List& next, const std::string& at, put_back& kept) const {
         if (before.size() != next.size()) {
             if (kept.waits(changes)) {
                 next = before;
@@ -266,7 +268,7 @@ struct object_list {
             }
         }
     }
-    void describe(const List& standard, const path& at, settings& out) const {
+    void describe(const List& standard, const std::string& at, std::vector<setting>& out) const {
         const auto* shown = standard.empty() ? "[]" : "[{}]";
         const auto number = std::to_string(least) + " to " + std::to_string(most) + " of them";
         out.push_back({{"list of objects", "", number}, at, shown, false, changes, why});
@@ -287,10 +289,12 @@ row<T> row_of(row_head head, M T::*member, Of of) {
         void read(const json_value& from, T& into, const place& here) const override {
             of.read(from, into.*member, here);
         }
-        void keep(const T& before, T& next, const path& at, put_back& kept) const override {
+        void keep(const T& before, T& next, const std::string& at, put_back& kept) const override {
             of.keep(before.*member, next.*member, at, kept);
         }
-        void describe(const T& standard, const path& at, settings& out) const override {
+        void describe(const T& standard,
+                      const std::string& at,
+                      std::vector<setting>& out) const override {
             of.describe(standard.*member, at, out);
         }
     };
