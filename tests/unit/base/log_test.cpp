@@ -1,9 +1,9 @@
 #include "proxy/base/log.hpp"
 #include "proxy/base/seldom.hpp"
+#include "tests/support/caught_stderr.hpp"
 
 #include <doctest/doctest.h>
 
-#include <cstdio>
 #include <string>
 #include <thread>
 #include <unistd.h>
@@ -17,22 +17,9 @@ namespace {
 // What standard error gets while `work` runs.
 template <class Work>
 std::string caught_from_stderr(Work work) {
-    std::fflush(stderr);
-    const int saved = ::dup(STDERR_FILENO);
-    std::FILE* const file = std::tmpfile();
-    REQUIRE(file != nullptr);
-    ::dup2(::fileno(file), STDERR_FILENO);
+    const tests::caught_stderr caught;
     work();
-    std::fflush(stderr);
-    ::dup2(saved, STDERR_FILENO);
-    ::close(saved);
-    std::rewind(file);
-    std::string text;
-    for (int c = std::fgetc(file); c != EOF; c = std::fgetc(file)) {
-        text.push_back(static_cast<char>(c));
-    }
-    std::fclose(file);
-    return text;
+    return caught.text();
 }
 
 }  // namespace

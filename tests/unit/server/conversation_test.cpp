@@ -1,6 +1,7 @@
 #include "proxy/server/conversation.hpp"
 #include "proxy/server/given_sockets.hpp"
 #include "proxy/server/successor.hpp"
+#include "tests/support/caught_stderr.hpp"
 #include "tests/support/waiting.hpp"
 
 #include <doctest/doctest.h>
@@ -8,6 +9,7 @@
 #include <array>
 #include <atomic>
 #include <csignal>
+#include <functional>
 #include <memory>
 #include <netinet/in.h>
 #include <optional>
@@ -214,6 +216,26 @@ TEST_SUITE("server/successor") {
         next.abandon();
         CHECK_FALSE(next.is_under_way());
         CHECK_FALSE(h.served);
+    }
+
+    TEST_CASE("what failed is said when all is taken back, and another may be begun at once") {
+        const tests::caught_stderr log;
+        const auto is_said = [&] {
+            return log.text().find("this program goes on") != std::string::npos;
+        };
+        heir h;
+        auto all = h.all();
+        bool too_early = false;
+        all.keep_purges = [&](const std::function<void()>& kept) {
+            too_early = is_said();
+            kept();
+        };
+        {
+            const successor next{{"/nonexistent/reprise"}, std::move(all), nothing};
+            CHECK(eventually(is_said));
+            CHECK_FALSE(next.is_under_way());
+        }
+        CHECK_FALSE(too_early);
     }
 
     TEST_CASE("what can't be started has nothing to be ended") {
