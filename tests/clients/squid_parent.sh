@@ -48,11 +48,11 @@ start_proxy '
   "peering": { "never_direct": true }' "$origin_port"
 
 check "a page by a name that Squid alone knows" 200 "$(status_of "http://$pages/hello")"
-check "came by Squid" 1 "$(grep -c ' child ' "$squid_dir/parent.log")"
+within 20 "came by Squid" squid_logged_once parent ' child '
 check "a HEAD" 200 "$(status_of -I "http://$pages/hello?head")"
 check "a POST" 200 "$(status_of -d a=b "http://$pages/hello?post")"
 check "a tunnel" "200 200" "$(tunnel_status_of "http://$pages/hello?tunnel")"
-check "came by Squid too" 1 "$(grep -cE 'TCP_TUNNEL/200 .* CONNECT .* child ' "$squid_dir/parent.log")"
+within 20 "came by Squid too" squid_logged_once parent 'TCP_TUNNEL/200 .* CONNECT .* child '
 grep -q "open sesame" "$work/access.log" "$work/proxy.log" && fail "credentials in a log"
 
 (umask 077 && echo "child:wrong" >"$work/credentials")

@@ -33,6 +33,12 @@ shutdown_lifetime 0 seconds
 END_OF_SETTINGS
 }
 
+# squid_logged_once NAME PATTERN: one line of that Squid's log matches. It writes a line when the request has ended for it,
+# which may be after its client has all: to be waited for.
+squid_logged_once() {
+    [[ $(grep -cE -- "$2" "$squid_dir/$1.log") == 1 ]]
+}
+
 # start_squid NAME LINES...: one that LINES, a command, prints settings for when it is told the port. Its
 # address in $squid, its process in $squid_pid, its access log in $squid_dir/NAME.log.
 start_squid() {
