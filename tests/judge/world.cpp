@@ -26,7 +26,7 @@ json with_disk(json settings, const temp_dir& at, const char* write, const char*
 world::world(const world_kind& of, std::uint64_t seed, milliseconds length, findings& into)
     : into_{into},
       where_{of.name, seed, {}},
-      until_{steady::now() + length},
+      length_{length},
       dice_{seed * 1000003 + identity_of(of.name)},
       name_{of.name} {
     place_.origin = origin.authority();
@@ -50,6 +50,9 @@ void world::start(json settings, const std::vector<std::string>& environment) {
     settings["timeouts"].emplace("client_head", "60s");
     client_body_ = duration_in(settings, "client_body", milliseconds{30'000});
     program_ = std::make_unique<proxy_process>(settings, environment);
+    if (!until_) {
+        until_ = steady::now() + length_;
+    }
     place_.plain = program_->port();
     place_.tls = settings["listeners"].size() > 1 ? program_->port(1) : 0;
     end_.how = program_end::way::none;
@@ -87,7 +90,7 @@ void world::forget_what_may_be_lost() {
 }
 
 bool world::goes_on() const {
-    return steady::now() < until_;
+    return until_ && steady::now() < *until_;
 }
 
 std::uint64_t world::below(std::uint64_t limit) {

@@ -75,7 +75,8 @@ private:
 
     findings& into_;
     found_in where_;
-    steady::time_point until_;
+    milliseconds length_;
+    std::optional<steady::time_point> until_;  // from when the program is up for the first time
     std::mt19937_64 dice_;
     unsigned made_ = 0;
     std::atomic<unsigned> asked_{0};
