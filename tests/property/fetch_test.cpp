@@ -31,7 +31,7 @@ void run(std::uint64_t seed) {
                               .read_ahead = 1 + below(block_size),
                               .first_bytes = below(2 * block_size),
                               .finish = below(block_size)};
-    const std::size_t size = below(3u << 20);
+    const std::size_t size = below(8) == 0 ? below(1u << 18) : (1u << 18) + below(1u << 20);
     const auto expected = pattern(size);
     const auto source = std::make_shared<fetch>(limits);
     const bool kept = below(3) == 0;
@@ -51,7 +51,7 @@ void run(std::uint64_t seed) {
     bool pausing = false;
     unsigned pauses = 0;
     std::size_t made = 0;
-    const std::size_t largest_cut = 1 + below(100'000);
+    const std::size_t largest_cut = 1 + below(50'000);
     while (made < size) {
         if (source->abandoned()) {
             // Those in front have left; who is still here had fallen out.
@@ -99,7 +99,7 @@ void run(std::uint64_t seed) {
             auto& one = *clients[below(clients.size())];
             const auto had = one.bytes.size();
             const auto before = made - had;
-            if (one.step(1 + below(200'000)) == news::fell_out) {
+            if (one.step(1 + below(100'000)) == news::fell_out) {
                 REQUIRE(!kept);
                 REQUIRE(resumable);
                 REQUIRE(before + block_size > limits.window);

@@ -1,5 +1,4 @@
 #include "proxy/cache/advisor.hpp"
-#include "tests/support/watched_threads.hpp"
 #include "tests/unit/filter/keys.hpp"
 
 #include <doctest/doctest.h>
@@ -56,8 +55,7 @@ struct all {
 }  // namespace
 
 TEST_SUITE("cache/advisor") {
-    TEST_CASE("auto changes to what is better, at a minute's look, and rests there" *
-              reprise::test::of_one_thread()) {
+    TEST_CASE("auto changes to what is better, at a minute's look, and rests there") {
         all a{with_policy(admission_policy::automatic)};
         CHECK(a.gate.obeyed().policy == admission_policy::second_hit);
         CHECK(a.gate.probation() == 0);
@@ -83,8 +81,7 @@ TEST_SUITE("cache/advisor") {
         CHECK(a.one.report(start + minutes{minute}).text.starts_with("admission costs little"));
     }
 
-    TEST_CASE("frozen, auto goes on telling and changes nothing, until it is let go" *
-              reprise::test::of_one_thread()) {
+    TEST_CASE("frozen, auto goes on telling and changes nothing, until it is let go") {
         auto options = with_policy(admission_policy::automatic);
         options.admission.frozen = true;
         all a{options};
@@ -121,8 +118,7 @@ TEST_SUITE("cache/advisor") {
         CHECK(as_written.probation() == 1);
     }
 
-    TEST_CASE("with gdsf auto changes the exponent too, and a fixed policy has its own" *
-              reprise::test::of_one_thread()) {
+    TEST_CASE("with gdsf auto changes the exponent too, and a fixed policy has its own") {
         auto options = with_policy(admission_policy::automatic);
         options.memory.policy = eviction_kind::gdsf;
         options.memory.size = 8u << 20;
@@ -177,7 +173,7 @@ TEST_SUITE("cache/advisor") {
         CHECK(n < 1'500);
     }
 
-    TEST_CASE("any other policy is advised, and stays" * reprise::test::of_one_thread()) {
+    TEST_CASE("any other policy is advised, and stays") {
         all a{with_policy(admission_policy::second_hit)};
         for (std::uint64_t minute = 0; minute < 12;) {
             a_minute(a.one, minute++);

@@ -3,7 +3,6 @@
 // exact.
 
 #include "filter/estimators.hpp"
-#include "tests/support/watched_threads.hpp"
 #include "tests/unit/filter/keys.hpp"
 
 #include <doctest/doctest.h>
@@ -70,8 +69,7 @@ constexpr std::uint64_t seeds = 300;
 }  // namespace
 
 TEST_SUITE("filter/estimators") {
-    TEST_CASE("a filter's keys are within the stated error, as often as stated" *
-              reprise::test::of_one_thread()) {
+    TEST_CASE("a filter's keys are within the stated error, as often as stated") {
         struct shape {
             bloom_size size;
             std::uint64_t keys;

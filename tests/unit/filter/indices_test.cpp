@@ -3,7 +3,6 @@
 
 #include "filter/indices.hpp"
 #include "filter/sizing.hpp"
-#include "tests/support/watched_threads.hpp"
 #include "tests/unit/filter/keys.hpp"
 
 #include <doctest/doctest.h>
@@ -214,8 +213,7 @@ TEST_SUITE("filter/indices") {
         CHECK(spread.size() > probes + 4);
     }
 
-    TEST_CASE("in small filters the rate is the predicted one, where plain double hashing is off" *
-              reprise::test::of_one_thread()) {
+    TEST_CASE("in small filters the rate is the predicted one, where plain double hashing is off") {
         struct shape {
             bloom_size size;
             std::uint64_t keys;

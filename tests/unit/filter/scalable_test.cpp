@@ -2,7 +2,6 @@
 #include "filter/sizing.hpp"
 #include "filter/split_block.hpp"
 #include "filter/standard.hpp"
-#include "tests/support/watched_threads.hpp"
 #include "tests/unit/filter/keys.hpp"
 
 #include <doctest/doctest.h>
@@ -54,8 +53,7 @@ TEST_SUITE("filter/scalable") {
         CHECK(filter.keys() > 4'900);
     }
 
-    TEST_CASE("the whole row errs at most with the rate asked for, however long it is" *
-              reprise::test::of_one_thread()) {
+    TEST_CASE("the whole row errs at most with the rate asked for, however long it is") {
         constexpr std::uint64_t asked = 200'000;
         for (const double tightening : {0.5, 0.85}) {
             CAPTURE(tightening);

@@ -1,5 +1,4 @@
 #include "filter/stable.hpp"
-#include "tests/support/watched_threads.hpp"
 #include "tests/unit/filter/keys.hpp"
 
 #include <doctest/doctest.h>
@@ -34,8 +33,7 @@ TEST_SUITE("filter/stable") {
         CHECK(filter.zeroes() >= 10'000 - 4);
     }
 
-    TEST_CASE("the share of zeroes and the rate come to the stable point and stay" *
-              reprise::test::of_one_thread()) {
+    TEST_CASE("the share of zeroes and the rate come to the stable point and stay") {
         for (const unsigned cell_bits : {1u, 2u, 4u}) {
             for (const double rate : {0.1, 0.01}) {
                 CAPTURE(cell_bits);

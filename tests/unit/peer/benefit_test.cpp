@@ -1,5 +1,4 @@
 #include "proxy/peer/benefit.hpp"
-#include "tests/support/watched_threads.hpp"
 
 #include <doctest/doctest.h>
 
@@ -269,8 +268,7 @@ TEST_SUITE("peer/benefit") {
         CHECK(b.figures().one_in > 1);
     }
 
-    TEST_CASE("false hits are expected of every look-up of what it lacks" *
-              reprise::test::of_one_thread()) {
+    TEST_CASE("false hits are expected of every look-up of what it lacks") {
         benefit b;
         for (unsigned i = 0; i < 1000; ++i) {
             b.offered(1);

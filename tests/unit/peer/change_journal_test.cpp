@@ -1,6 +1,5 @@
 #include "filter/place_sum.hpp"
 #include "proxy/peer/change_journal.hpp"
-#include "tests/support/watched_threads.hpp"
 
 #include <doctest/doctest.h>
 
@@ -123,8 +122,7 @@ TEST_SUITE("peer/change_journal") {
         CHECK_FALSE(journal.is_open());
     }
 
-    TEST_CASE("from any step that is remembered, what differs now, and the sum as it was" *
-              reprise::test::of_one_thread()) {
+    TEST_CASE("from any step that is remembered, what differs now, and the sum as it was") {
         std::mt19937_64 random{11};
         change_journal journal{600};
         journal.begin(1);

@@ -2,7 +2,6 @@
 #include "filter/digest_wire.hpp"
 #include "proxy/peer/digest_follower.hpp"
 #include "proxy/peer/publication.hpp"
-#include "tests/support/watched_threads.hpp"
 #include "tests/unit/filter/digests.hpp"
 #include "tests/unit/filter/squid_fixtures.hpp"
 
@@ -212,8 +211,7 @@ TEST_SUITE("peer/digest_follower") {
         CHECK(in_words(holding().figures(), start).empty());
     }
 
-    TEST_CASE("what is thinner than an honest owner leaves it is refused, whatever it lists" *
-              reprise::test::of_one_thread()) {
+    TEST_CASE("what is thinner than an honest owner leaves it is refused, whatever it lists") {
         const auto trouble_with = [](std::uint64_t bits, std::uint64_t one_in, unsigned nodes = 1) {
             std::vector<std::uint64_t> words(bits / 64);
             for (std::uint64_t place = 0; one_in != 0 && place < bits; place += one_in) {

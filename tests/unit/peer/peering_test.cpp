@@ -1,6 +1,7 @@
 #include "proxy/cache/admission/admission_gate.hpp"
 #include "proxy/peer/peering.hpp"
 #include "tests/support/temp_dir.hpp"
+#include "tests/support/watched_threads.hpp"
 
 #include <doctest/doctest.h>
 
@@ -29,7 +30,8 @@ config::options sharing(const tests::temp_dir& in) {
 
 TEST_SUITE("peer/peering") {
     TEST_CASE("what siblings are told was asked for grows as it fills, up to the filter that "
-              "admits here") {
+              "admits here" *
+              reprise::test::of_one_thread()) {
         const tests::temp_dir directory;
         const auto options = sharing(directory);
         peering peers{options, "a", now};

@@ -1,5 +1,4 @@
 #include "proxy/http/message_head.hpp"
-#include "tests/support/watched_threads.hpp"
 #include "tests/unit/peer/signed_messages.hpp"
 
 #include <doctest/doctest.h>
@@ -385,8 +384,7 @@ TEST_SUITE("peer/signature") {
         CHECK(check(checker, signed_one(101, later), later) == verdict::good);
     }
 
-    TEST_CASE("whatever the times of a flood, none is taken twice and none is forgotten too soon" *
-              reprise::test::of_one_thread()) {
+    TEST_CASE("whatever the times of a flood, none is taken twice and none is forgotten too soon") {
         for (unsigned seed = 1; seed <= 20; ++seed) {
             CAPTURE(seed);
             std::minstd_rand random{seed};

@@ -1,6 +1,5 @@
 #include "proxy/cache/admission/admission_gate.hpp"
 #include "tests/support/temp_dir.hpp"
-#include "tests/support/watched_threads.hpp"
 #include "tests/unit/filter/keys.hpp"
 
 #include <doctest/doctest.h>
@@ -442,8 +441,7 @@ TEST_CASE("during a change of size what is remembered is said of both filters") 
           doctest::Approx(2'300).epsilon(0.05));
 }
 
-TEST_CASE("while nothing is evicted no first sight is forgotten, however fast they come" *
-          reprise::test::of_one_thread()) {
+TEST_CASE("while nothing is evicted no first sight is forgotten, however fast they come") {
     for (const std::uint64_t memory : {64u << 20, 512u << 20}) {
         for (const std::uint64_t rate : {1'000u, 20'000u, 100'000u}) {
             CAPTURE(memory);
@@ -471,16 +469,15 @@ TEST_CASE("while nothing is evicted no first sight is forgotten, however fast th
     }
 }
 
-TEST_CASE("a filter that was made small grows under a flow that would turn it every second" *
-          reprise::test::of_one_thread()) {
+TEST_CASE("a filter that was made small grows under a flow that would turn it every few seconds") {
     // The larger memory has room for the minute that the store keeps things, the smaller has not,
     // and says so.
     for (const bool enough : {false, true}) {
         CAPTURE(enough);
         config::options options;
-        options.memory.size = (enough ? 1024u : 512u) << 20;
+        options.memory.size = (enough ? 256u : 128u) << 20;
         admission_gate gate{options, now};
-        // Few come, and leave soon: it shrinks. Then 20,000 a second come, and stay a minute.
+        // Few come, and leave soon: it shrinks. Then 5,000 a second come, and stay a minute.
         auto at = now;
         std::uint64_t next = 0, turned = 0;
         const auto come = [&](std::uint64_t a_second) {
@@ -497,14 +494,14 @@ TEST_CASE("a filter that was made small grows under a flow that would turn it ev
         };
         come(100);
         CHECK(gate.settings().objects <= 1u << 16);
-        come(20'000);
-        CHECK(gate.settings().objects == (enough ? 1u << 21 : 1u << 20));
+        come(5'000);
+        CHECK(gate.settings().objects == (enough ? 1u << 19 : 1u << 18));
         const auto told = gate.figures(at).remembers_for;
         CHECK(told >= std::chrono::seconds{enough ? 60 : 50});
         CHECK(told <= std::chrono::seconds{enough ? 64 : 53});
         // What it says is so.
         std::uint64_t known = 0;
-        const auto since = static_cast<std::uint64_t>(told.count() - 1) * 20'000;
+        const auto since = static_cast<std::uint64_t>(told.count() - 1) * 5'000;
         for (std::uint64_t i = 0; i < 20'000; ++i) {
             known += gate.peek(nth_key(8, next - since + i), second_hit).admitted ? 1 : 0;
         }

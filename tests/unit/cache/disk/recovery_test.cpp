@@ -1,5 +1,4 @@
 #include "proxy/cache/disk/recovery.hpp"
-#include "tests/support/watched_threads.hpp"
 #include "tests/unit/cache/disk/records.hpp"
 
 #include <doctest/doctest.h>
@@ -143,8 +142,7 @@ TEST_SUITE("cache/disk/recovery") {
         }
     }
 
-    TEST_CASE("a flipped bit anywhere loses at most the record that it is in" *
-              reprise::test::of_one_thread()) {
+    TEST_CASE("a flipped bit anywhere loses at most the record that it is in") {
         filled_segment made{5};
         for (std::size_t i = 0; i < 4; ++i) {
             made.add(page_url(i), content_of(page_url(i), 5, 40 + i));

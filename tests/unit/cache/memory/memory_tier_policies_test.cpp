@@ -49,7 +49,7 @@ std::uint64_t misses_of(eviction_kind policy, bool promised) {
     memory_tier store{{.capacity = 400'000, .policy = policy, .stripes = 1}};
     std::mt19937_64 random{7};
     std::uint64_t misses = 0;
-    for (int i = 0; i < 20'000; ++i) {
+    for (int i = 0; i < 8'000; ++i) {
         const bool often = random() % 2 == 0;
         const auto n = often ? random() % 200 : 1'000 + random() % 3'000;
         const auto bytes = 100 + n * 7'919 % (often ? 2'000 : 30'000);

@@ -394,7 +394,7 @@ TEST_SUITE("cache/policy/what_if") {
             CAPTURE(period);
             what_if_setup setup{.capacity = 100'000};
             what_if ghosts{setup, start, 1};
-            constexpr std::uint64_t requests = 800'000;
+            const auto requests = std::min<std::uint64_t>(800'000, 50 * period);
             std::uint64_t steps = 0, late = 0, fresh = 1'000;
             std::mt19937_64 random{period};
             for (std::uint64_t i = 0; i < requests; ++i) {
@@ -411,8 +411,8 @@ TEST_SUITE("cache/policy/what_if") {
                     }
                 }
             }
-            CHECK(steps < 40);
-            CHECK(late <= 10);
+            CHECK(steps <= 8);  // 12 of the slowest, if steps did not grow dear
+            CHECK(late == 0);
         }
     }
 
