@@ -6,7 +6,7 @@
 //
 // Fixed in size (expiring_marks). Whoever fills a bucket with origins of its own makes the others in
 // it trusted too early, and a stranger that shares a bucket and 32 bits pays with new connections
-// for nothing.
+// for nothing: by chance alone.
 
 #include "proxy/base/clock.hpp"
 #include "proxy/net/expiring_marks.hpp"
@@ -25,13 +25,11 @@ public:
     static constexpr std::chrono::hours for_long{1};
 
     /// What an origin is called here: made once, asked often.
-    [[nodiscard]] static std::uint64_t name_of(std::string_view host,
-                                               std::uint16_t port,
-                                               bool tls) noexcept;
+    [[nodiscard]] static secret_name name_of(std::string_view host, std::uint16_t port, bool tls);
 
     /// False: it was known already (its hour begins anew).
-    bool note(std::uint64_t name, steady_time now) noexcept;
-    [[nodiscard]] bool has(std::uint64_t name, steady_time now) const noexcept {
+    bool note(secret_name name, steady_time now) noexcept;
+    [[nodiscard]] bool has(secret_name name, steady_time now) const noexcept {
         return marks_.has(name, now);
     }
     /// Some were noted, ever: nearly always no, and then there is nothing to ask.

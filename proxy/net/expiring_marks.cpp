@@ -17,6 +17,11 @@ std::uint64_t second_of(steady_time at) noexcept {
                     time_mask);
 }
 
+// What a word has of its name; its place has the lowest bits.
+std::uint64_t tag_of(secret_name name) noexcept {
+    return static_cast<std::uint64_t>(name) & ~time_mask;
+}
+
 // Seconds until the word's end; 0: it is over, or there never was one.
 std::uint64_t left_of(std::uint64_t word, std::uint64_t second) noexcept {
     const auto end = word & time_mask;
@@ -29,9 +34,9 @@ expiring_marks::expiring_marks(std::size_t buckets)
     : mask_{buckets - 1},
       buckets_{std::make_unique<bucket[]>(buckets)} {}
 
-bool expiring_marks::note(std::uint64_t name, steady_time until, steady_time now) noexcept {
+bool expiring_marks::note(secret_name name, steady_time until, steady_time now) noexcept {
     const auto second = second_of(now);
-    const auto tag = name & ~time_mask;
+    const auto tag = tag_of(name);
     auto& home = bucket_of(name);
     auto* place = &home.words[0];
     auto least = ~std::uint64_t{0};
@@ -54,9 +59,9 @@ bool expiring_marks::note(std::uint64_t name, steady_time until, steady_time now
     return !known;
 }
 
-bool expiring_marks::has(std::uint64_t name, steady_time now) const noexcept {
+bool expiring_marks::has(secret_name name, steady_time now) const noexcept {
     const auto second = second_of(now);
-    const auto tag = name & ~time_mask;
+    const auto tag = tag_of(name);
     for (const auto& word : bucket_of(name).words) {
         const auto seen = word.load(std::memory_order_relaxed);
         if ((seen & ~time_mask) == tag && left_of(seen, second) != 0) {

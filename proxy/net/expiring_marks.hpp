@@ -2,11 +2,11 @@
 // A set of names, each until a time: what one thread has noticed of somebody, and others should know
 // for a while. Fixed in size: an atomic word a name, 32 bits of its hash and the second until which
 // it holds (in 32 bits: 136 years), four to a bucket, the one that ends first displaced. So a name may
-// be forgotten before its time, and a stranger is taken for it with a chance of 2 to the power of -30.
-// Where names are chosen by somebody who gains by that, the hash must be one that can't be computed
-// from outside.
+// be forgotten before its time, and a stranger is taken for it with a chance of 2 to the power of -30,
+// which nobody can better by the choice of a name (secret_name).
 
 #include "proxy/base/clock.hpp"
+#include "proxy/net/secret_name.hpp"
 
 #include <atomic>
 #include <cstddef>
@@ -26,17 +26,16 @@ public:
     /// @param buckets  a power of two, at most 2 to the power of 32
     explicit expiring_marks(std::size_t buckets);
 
-    /// @param name  a hash of 64 bits: its upper 32 and its lowest ones are used
     /// False: it was there already (it ends at `until` now).
-    bool note(std::uint64_t name, steady_time until, steady_time now) noexcept;
-    [[nodiscard]] bool has(std::uint64_t name, steady_time now) const noexcept;
+    bool note(secret_name name, steady_time until, steady_time now) noexcept;
+    [[nodiscard]] bool has(secret_name name, steady_time now) const noexcept;
 
 private:
     struct alignas(ways * sizeof(std::uint64_t)) bucket {
         std::atomic<std::uint64_t> words[ways]{};
     };
-    [[nodiscard]] bucket& bucket_of(std::uint64_t name) const noexcept {
-        return buckets_[name & mask_];
+    [[nodiscard]] bucket& bucket_of(secret_name name) const noexcept {
+        return buckets_[static_cast<std::uint64_t>(name) & mask_];
     }
     std::uint64_t mask_;
     std::unique_ptr<bucket[]> buckets_;

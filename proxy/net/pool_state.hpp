@@ -115,7 +115,7 @@ struct pool_group {
 
     std::string host;
     origin_address address;  // its host is a view of the one above
-    std::uint64_t name;      // among the distrusted
+    secret_name name;        // among the distrusted
     unsigned open = 0;
     std::vector<connection_ptr> idle;
     std::size_t idle_owned = 0;  // of those, one client's own each

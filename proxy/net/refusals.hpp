@@ -5,14 +5,12 @@
 //
 // The first is remembered of that client and that host together: what one client does closes
 // nothing for another. The second holds for everybody, and is learned from the server alone.
-// Names are hashed under a secret of the process, so that no client can make one of its own fall
-// together with another client's.
+// No client can make a name of its own fall together with another client's (secret_name).
 
 #include "proxy/base/clock.hpp"
 #include "proxy/net/address.hpp"
 #include "proxy/net/expiring_marks.hpp"
 
-#include <array>
 #include <chrono>
 #include <cstdint>
 #include <string_view>
@@ -58,10 +56,6 @@ public:
                                 steady_time now) const noexcept;
 
 private:
-    [[nodiscard]] std::uint64_t name_of(std::string_view client,
-                                        std::string_view host) const noexcept;
-
-    std::array<unsigned char, 192> secret_;
     expiring_marks clients_{4'096};
     expiring_marks taken_{4'096};  // by a client that has left no spare connection since
     expiring_marks hosts_{256};
