@@ -190,7 +190,8 @@ object_table<access_options> access_table() {
               live,
               "The networks whose addresses speak for many clients each (load balancers, address "
               "translation): limits.connections_per_client and origins.connections_per_client do "
-              "not bound them. Peers are such without being named."),
+              "not bound them, and a wrong password makes its user's name wait there, not the "
+              "address. Peers are such without being named."),
         value(
             "trusted_fronts",
             &access_options::trusted_fronts,

@@ -34,27 +34,32 @@ void give_way(int priority) noexcept {
     (void)done;
 }
 
-}  // namespace
-
-bool try_limits::may_try(const address_bytes& who, steady_time now) const {
-    const auto found = by_address_.find(who);
-    return found == by_address_.end() || found->second.next <= now;
+secret_name place_of(const password_checks::order& one) {
+    return secret_name_of({reinterpret_cast<const char*>(one.from.data()), one.from.size()},
+                          one.speaks_for_many ? std::string_view{one.name} : std::string_view{});
 }
 
-bool try_limits::was_wrong(const address_bytes& who, steady_time now) const {
-    const auto found = by_address_.find(who);
-    return found != by_address_.end() && found->second.wrong > 1 &&
+}  // namespace
+
+bool try_limits::may_try(secret_name where, steady_time now) const {
+    const auto found = places_.find(where);
+    return found == places_.end() || found->second.next <= now;
+}
+
+bool try_limits::was_wrong(secret_name where, steady_time now) const {
+    const auto found = places_.find(where);
+    return found != places_.end() && found->second.wrong > 1 &&
            now - found->second.last <= forgotten_after;
 }
 
-void try_limits::note(const address_bytes& who, bool right, steady_time now) {
+void try_limits::note(secret_name where, bool right, steady_time now) {
     if (right) {
         return;  // or one's own password would wash away the wrong ones for another's name
     }
-    if (!by_address_.contains(who)) {
+    if (!places_.contains(where)) {
         make_room(now);
     }
-    auto& one = by_address_[who];
+    auto& one = places_[where];
     if (now - one.last > forgotten_after) {
         one = {};
     }
@@ -68,15 +73,15 @@ void try_limits::note(const address_bytes& who, bool right, steady_time now) {
 }
 
 void try_limits::make_room(steady_time now) {
-    if (by_address_.size() < most_addresses) {
+    if (places_.size() < most_places) {
         return;
     }
-    std::erase_if(by_address_,
+    std::erase_if(places_,
                   [now](const auto& one) { return now - one.second.last > forgotten_after; });
-    if (by_address_.size() >= most_addresses) {
+    if (places_.size() >= most_places) {
         // Whoever has so many addresses is not held by them: the bound on what all may try at once
         // does that.
-        by_address_.erase(by_address_.begin());
+        places_.erase(places_.begin());
     }
 }
 
@@ -100,21 +105,22 @@ bool password_checks::begin(order one, call told, steady_time now) {
         ++asking_;
         return true;
     }
+    const auto where = place_of(one);
     const auto of_address = static_cast<std::size_t>(
         std::count_if(under_way_.begin(), under_way_.end(), [&](const auto& each) {
             return each.second.of.from == one.from;
         }));
     if (under_way_.size() >= most_waiting || of_address >= most_of_address ||
-        under_way_.contains(one.which) || !limits_.may_try(one.from, now)) {
+        under_way_.contains(one.which) || !limits_.may_try(where, now)) {
         return false;
     }
-    const auto by = lane_of(one, now);
+    const auto by = lane_of(where, now);
     auto& threads = threads_[static_cast<std::size_t>(by)];
     if (!threads) {
         threads.emplace(1);
     }
     const auto which = one.which;
-    check made{std::move(one), {}};
+    check made{std::move(one), where, {}};
     made.told.push_back(std::move(told));
     under_way_.emplace(which, std::move(made));
     ++asking_;
@@ -140,9 +146,9 @@ std::vector<password_checks::call> password_checks::take_out(const login_hash& w
     return std::move(of.told);
 }
 
-password_checks::lane password_checks::lane_of(const order& one, steady_time now) const {
+password_checks::lane password_checks::lane_of(secret_name where, steady_time now) const {
     const auto [prompt, patient] = in_lane_;
-    return limits_.was_wrong(one.from, now) || prompt > patient + 1 ? lane::patient : lane::prompt;
+    return limits_.was_wrong(where, now) || prompt > patient + 1 ? lane::patient : lane::prompt;
 }
 
 void password_checks::carry_out(const login_hash& which, lane by) {
@@ -174,7 +180,7 @@ void password_checks::carry_out(const login_hash& which, lane by) {
             if (whose) {
                 known_.note(which, of.users->generation(), whose, now);
             } else if (tried) {
-                limits_.note(of.from, false, now);
+                limits_.note(one->where, false, now);
             }
         } catch (const std::bad_alloc&) {
             // Then it is tried again the next time.

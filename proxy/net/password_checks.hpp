@@ -6,14 +6,17 @@
 // that many connections send at once are tried once. An address that sends wrong ones is made to wait,
 // for longer each time; and what comes from one that has sent two is tried by one of the two threads
 // alone, which gives way to whatever else there is to do: on a machine without a moment to spare
-// others need not wait for that. What is known already (known_logins) never comes here.
+// others need not wait for that. Behind an address that speaks for many that is so of each user's
+// name: one program with an old password shuts out nobody else. What is known already
+// (known_logins) never comes here.
 //
 // Threads  any, but for finish and destruction.
-// Memory   bounded: most_waiting checks, most_asking that wait for them, most_addresses remembered.
+// Memory   bounded: most_waiting checks, most_asking that wait for them, most_places remembered.
 
 #include "proxy/net/address.hpp"
 #include "proxy/net/asio.hpp"
 #include "proxy/net/known_logins.hpp"
+#include "proxy/net/secret_name.hpp"
 #include "proxy/net/user_list.hpp"
 
 #include <boost/asio/thread_pool.hpp>
@@ -29,20 +32,21 @@
 
 namespace reprise::proxy::net {
 
-/// How long an address that has sent wrong passwords has to wait. Not locked.
+/// How long a place that wrong passwords have come from has to wait: an address, or a user's name at
+/// one. Not locked.
 class try_limits {
 public:
-    static constexpr std::size_t most_addresses = 4096;
+    static constexpr std::size_t most_places = 4096;
     static constexpr unsigned free_tries = 3;  ///< wrong ones, before it has to wait at all
     static constexpr std::chrono::milliseconds first_wait{500};
     static constexpr std::chrono::seconds longest_wait{60};
     static constexpr std::chrono::minutes forgotten_after{10};
 
-    [[nodiscard]] bool may_try(const address_bytes& who, steady_time now) const;
+    [[nodiscard]] bool may_try(secret_name where, steady_time now) const;
     /// It has sent more wrong ones than one, which are not forgotten: one may be a slip, of one of many
     /// behind one address.
-    [[nodiscard]] bool was_wrong(const address_bytes& who, steady_time now) const;
-    void note(const address_bytes& who, bool right, steady_time now);
+    [[nodiscard]] bool was_wrong(secret_name where, steady_time now) const;
+    void note(secret_name where, bool right, steady_time now);
 
 private:
     struct tries {
@@ -50,7 +54,7 @@ private:
         steady_time last{}, next{};
     };
     void make_room(steady_time now);
-    std::unordered_map<address_bytes, tries, address_hash> by_address_;
+    std::unordered_map<secret_name, tries> places_;
 };
 
 class password_checks {
@@ -64,6 +68,7 @@ public:
         address_bytes from{};
         user_list_ptr users;
         std::string name, password;
+        bool speaks_for_many = false;  ///< the address
     };
     /// Called once, on a thread of the checks': null, it is wrong.
     using call = std::function<void(user_name whose)>;
@@ -84,6 +89,7 @@ public:
 private:
     struct check {
         order of;
+        secret_name where{};  // what waits if it is wrong
         std::vector<call> told;
     };
     /// Threads of one check at a time each.
@@ -91,7 +97,7 @@ private:
         prompt,   ///< for those who have sent no wrong one lately
         patient,  ///< for those who have, and where it has less to do
     };
-    [[nodiscard]] lane lane_of(const order& one, steady_time now) const;  // with guard_ held
+    [[nodiscard]] lane lane_of(secret_name where, steady_time now) const;  // with guard_ held
     void carry_out(const login_hash& which, lane by);
     /// Ends a check, and says who waits for it; with guard_ held.
     std::vector<call> take_out(const login_hash& which, lane by) noexcept;

@@ -90,8 +90,12 @@ awaitable<std::optional<failure>> verify(exchange_state& x, answers::unverified&
         signal.notify();
     };
     const auto now = steady_now();
-    net::password_checks::order order{
-        which, x.client.at, users, std::move(what.login.user), std::move(what.login.secret)};
+    net::password_checks::order order{which,
+                                      x.client.at,
+                                      users,
+                                      std::move(what.login.user),
+                                      std::move(what.login.secret),
+                                      x.w.speaks_for_many(x.client.at)};
     if (!x.w.common.passwords.begin(std::move(order), tell, now)) {
         co_return failure{failure_code::too_many_tries, x.client.address};
     }

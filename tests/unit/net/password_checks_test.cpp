@@ -207,7 +207,7 @@ TEST_SUITE("net/password_checks") {
 
     TEST_CASE("an address waits longer for each wrong password, and not after a right one") {
         try_limits limits;
-        const auto who = address(1);
+        const auto who = secret_name_of("192.0.2.1", "");
         auto now = start;
         for (unsigned i = 0; i < try_limits::free_tries; ++i) {
             limits.note(who, false, now);
@@ -216,7 +216,7 @@ TEST_SUITE("net/password_checks") {
         limits.note(who, false, now);
         CHECK_FALSE(limits.may_try(who, now + 499ms));
         CHECK(limits.may_try(who, now + 500ms));
-        CHECK(limits.may_try(address(2), now));
+        CHECK(limits.may_try(secret_name_of("192.0.2.2", ""), now));
         limits.note(who, false, now);
         CHECK_FALSE(limits.may_try(who, now + 999ms));
         for (int i = 0; i < 40; ++i) {
@@ -231,6 +231,33 @@ TEST_SUITE("net/password_checks") {
         CHECK(limits.may_try(who, now + 12min));
         limits.note(who, true, now + 12min);
         CHECK(limits.may_try(who, now + 12min));
+    }
+
+    TEST_CASE("behind an address that speaks for many each name waits for itself") {
+        const auto users = some_users();
+        for (const bool for_many : {false, true}) {
+            CAPTURE(for_many);
+            answers told;
+            password_checks checks;
+            const auto begin = [&](const std::string& name, const std::string& password) {
+                return checks.begin({.which = of(name + ":" + password),
+                                     .from = address(1),
+                                     .users = users,
+                                     .name = name,
+                                     .password = password,
+                                     .speaks_for_many = for_many},
+                                    told.call(),
+                                    steady_now());
+            };
+            for (unsigned i = 0; i < try_limits::free_tries + 4; ++i) {
+                if (!begin("bob", "old" + std::to_string(i))) {
+                    break;
+                }
+                REQUIRE(told.wait(i + 1));
+            }
+            CHECK_FALSE(begin("bob", "another"));
+            CHECK(begin("ann", "right") == for_many);
+        }
     }
 
     TEST_CASE("what a place tries that has sent wrong ones holds up nobody else's") {
