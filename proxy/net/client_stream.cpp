@@ -116,9 +116,12 @@ bool client_stream::send_now(std::vector<asio::const_buffer>& parts) {
         return send_share_now(parts);
     }
     while (!parts.empty() && !failed_) {
+        if (sent_in_turn_ >= most_in_a_turn) [[unlikely]] {
+            return asio::buffer_size(parts) == 0;
+        }
         error_code error;
         const auto sent = socket_.try_write(parts, error);
-        bytes_out_ += sent;
+        note_sent(sent);
         if (error) {
             failed_ = true;
             break;
@@ -137,13 +140,16 @@ bool client_stream::send_share_now(std::vector<asio::const_buffer>& parts) {
         if (size == 0) {
             return true;
         }
+        if (sent_in_turn_ >= most_in_a_turn) {
+            return false;
+        }
         const auto may = share_->may_send(size);
         if (may == 0) {
             return false;
         }
         error_code error;
         const auto sent = socket_.try_write(boost::beast::buffers_prefix(may, parts), error);
-        bytes_out_ += sent;
+        note_sent(sent);
         share_->note_sent(sent);
         if (error) {
             failed_ = true;
@@ -172,6 +178,7 @@ awaitable<ended> client_stream::send_share(std::vector<asio::const_buffer>& part
                 owed->begin(bytes_per_second, timeout);
             }
             static_cast<void>(co_await share_->wait(use_tuple));
+            begin_turn();
             if (owed != nullptr) {
                 owed->end();
                 failed_ = failed_ || owed->expired();
@@ -184,7 +191,8 @@ awaitable<ended> client_stream::send_share(std::vector<asio::const_buffer>& part
         const auto piece = boost::beast::buffers_prefix(may, parts);
         const auto [error, sent] = co_await socket_.async_write_some(piece, use_tuple);
         pace.end();
-        bytes_out_ += sent;
+        begin_turn();
+        note_sent(sent);
         share_->note_sent(sent);
         if (error || pace.expired()) {
             failed_ = true;
@@ -209,7 +217,8 @@ awaitable<ended> client_stream::send(std::vector<asio::const_buffer>& parts,
     pace.begin(bytes_per_second, timeout);
     while (!parts.empty()) {
         const auto [error, sent] = co_await socket_.async_write_some(parts, use_tuple);
-        bytes_out_ += sent;
+        begin_turn();
+        note_sent(sent);
         if (error || pace.expired()) {
             failed_ = true;
             break;
@@ -236,6 +245,7 @@ std::uint64_t client_stream::acknowledged() noexcept {
 
 void client_stream::reply_is_whole() noexcept {
     whole_until_ = bytes_out_;
+    begin_turn();
     if (resets_) {
         resets_ = false;
         socket_.set_reset_on_close(false);
