@@ -170,11 +170,10 @@ bool exchange::find_pac() {
     }
     const auto framing = http::request_framing(head);
     const auto* host = http::find(head.fields, http::field_id::host);
-    auto script = framing && framing->kind == http::body_kind::none && host != nullptr
-                      ? proxy_pac(host->value,
-                                  x_.listener().tls.has_value(),
-                                  x_.settings->options.peering.never_direct)
-                      : std::nullopt;
+    auto script =
+        framing && framing->kind == http::body_kind::none && host != nullptr
+            ? proxy_pac(host->value, x_.is_encrypted(), x_.settings->options.peering.never_direct)
+            : std::nullopt;
     if (!script) {
         return false;  // refused as any path is that a proxy is asked for
     }

@@ -43,14 +43,14 @@ bool exchange_state::is_handed_on() const noexcept {
 }
 
 bool exchange_state::is_unseen() const {
-    return stream.socket().is_encrypted() ||
+    return is_encrypted() ||
            (client.ip().is_loopback() && !client.fronted && !listener().proxy_protocol);
 }
 
 void exchange_state::read_request() {
     asked_ = serve::read_request(
         memory.head,
-        {listener(), settings->options.access, is_unseen(), client.inside.get()},
+        {listener(), settings->options.access, is_unseen(), client.inside.get(), is_encrypted()},
         w.common.admission.secret(),
         memory.url);
     ignore_reload(asked_, *settings);

@@ -61,6 +61,8 @@ struct exchange_state {
     /// What the client sends is seen by nobody between: by TLS, or from this machine (which nothing shows
     /// of what came by a front).
     [[nodiscard]] bool is_unseen() const;
+    /// The client's connection has TLS, whatever its listener is set to since.
+    [[nodiscard]] bool is_encrypted() const { return stream.socket().is_encrypted(); }
     /// Until then nothing is known of `asked` but its head, which loses its hop-by-hop fields.
     void read_request();
     /// The bytes of the head leave the client's input, which is free for the body or the next

@@ -326,8 +326,10 @@ explanation explain(const thread::common_state& common,
         return say(200, out);
     }
     std::string scratch;
-    auto asked = read_request(
-        head, {listener, options.access, true}, common.admission.secret(), scratch);
+    auto asked = read_request(head,
+                              {listener, options.access, true, nullptr, listener.tls.has_value()},
+                              common.admission.secret(),
+                              scratch);
     ignore_reload(asked, now_settings);
     if (asked.refused) {
         out["verdict"] = failed(*asked.refused);

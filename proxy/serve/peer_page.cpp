@@ -46,7 +46,7 @@ awaitable<ended_or_next> peer_page::give() {
     const auto who = peers.identify(head,
                                     x_.client.ip(),
                                     x_.out.reached_at(),
-                                    x_.listener().tls.has_value(),
+                                    x_.is_encrypted(),
                                     *x_.w.peers->book,
                                     wall_now());
     auto page = peers.answer(head, who, false, !x_.out.keeps, wall_now());

@@ -36,7 +36,8 @@ read_purge wrong(std::string why) {
 
 // The key of an absolute URL, and those of the accelerators that would be asked for it by Host. For
 // an accelerator a URL with http: means what is asked over TLS too: a purge of a page means the
-// page. One with https: means that alone.
+// page. One with https: means that alone. Both whether the listener has TLS now or not: a reload may
+// have changed that, and connections outlive it.
 std::string append_keys(std::vector<std::string>& keys,
                         std::string_view url,
                         const config::options& options) {
@@ -47,19 +48,23 @@ std::string append_keys(std::vector<std::string>& keys,
     keys.emplace_back();
     http::append_key(keys.back(), *parsed);
     for (const auto& listener : options.listeners) {
-        const bool secure = listener.tls.has_value();
-        if (listener.mode != config::listener_mode::accelerator || (parsed->secure && !secure)) {
+        if (listener.mode != config::listener_mode::accelerator) {
             continue;
         }
-        auto target = *parsed;
-        target.form = http::target_form::origin;
-        target.normal = false;
-        if (secure && target.port == target.usual_port()) {
-            target.port = 443;
+        for (const bool secure : {true, false}) {
+            if (parsed->secure && !secure) {
+                continue;
+            }
+            auto target = *parsed;
+            target.form = http::target_form::origin;
+            target.normal = false;
+            if (secure && target.port == target.usual_port()) {
+                target.port = 443;
+            }
+            target.secure = secure;
+            std::string scratch;
+            keys.emplace_back(key_text(target, listener, scratch));
         }
-        target.secure = secure;
-        std::string scratch;
-        keys.emplace_back(key_text(target, listener, scratch));
     }
     return {};
 }

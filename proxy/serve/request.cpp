@@ -89,7 +89,7 @@ attempt<http::target> read_target(const http::request_head& head, const arrival&
                               http::has_https_prefix(*target);
         return prefixed ? read_prefixed(*target, how.access) : target;
     }
-    const bool secure = listener.tls.has_value();
+    const bool secure = how.encrypted;
     auto target = http::parse_target(head.method,
                                      head.target,
                                      secure ? http::secure_accelerator_forms

@@ -71,6 +71,8 @@ struct arrival {
     /// Nobody on the way reads it: over TLS, or from this machine. An https URL may be asked for.
     bool unseen = false;
     const opened_host* inside = nullptr;  ///< null: in no opened tunnel
+    /// Over TLS: the connection, which may be older than what its listener is set to.
+    bool encrypted = false;
 };
 
 /// Reads `head`, which loses its hop-by-hop fields, as a request that came by `how`. Views in what

@@ -323,6 +323,7 @@ TEST_SUITE("scenario/tls") {
             files.write("token", "secret-secret-secret\n");
             settings["admin"]["token_file"] = token;
             proxy = std::make_unique<proxy_process>(settings);
+            as_started = settings;
         }
         [[nodiscard]] response secure(std::string_view path, std::string_view fields = "") const {
             return connect()->ask(asked("GET", path, fields));
@@ -343,6 +344,7 @@ TEST_SUITE("scenario/tls") {
                 .append("\r\n");
         }
         std::string token;
+        json as_started;
     };
 
     }  // namespace
@@ -404,6 +406,34 @@ TEST_SUITE("scenario/tls") {
             w.proxy->admin("/explain?url=https://shop.example/a&listener=0").body);
         CHECK(explained["key"]["text"] == "https://shop.example/a http://" + w.origin.authority());
         CHECK(explained["stored"].size() == 1);
+    }
+
+    TEST_CASE("a connection goes on as it was made, though its listener is given TLS or loses it") {
+        two_doors w;
+        w.origin.on("/a", [](origin_request& request, origin_connection& connection) {
+            connection.send(ok("Cache-Control: max-age=60\r\n", request.get("X-Forwarded-Proto")));
+        });
+        const auto encrypted = w.connect();
+        client plain{w.proxy->port(1)};
+        const auto ask = w.asked("GET", "/a");
+        CHECK(encrypted->ask(ask).body == "https");
+        CHECK(plain.ask(ask).body == "http");
+        auto settings = w.as_started;
+        settings["listeners"][1]["tls"] = settings["listeners"][0]["tls"];
+        settings["listeners"][0].erase("tls");
+        w.proxy->reload(settings);
+        CHECK(hit_body(encrypted->ask(ask)) == "https");
+        CHECK(hit_body(plain.ask(ask)) == "http");
+        // A purge finds both, whichever the listeners have now.
+        client admin{w.proxy->admin_port()};
+        CHECK(admin
+                  .ask("POST /purge?url=http://shop.example/a HTTP/1.1\r\nHost: 127.0.0.1:" +
+                       std::to_string(w.proxy->admin_port()) +
+                       "\r\nAuthorization: Bearer secret-secret-secret\r\n"
+                       "Content-Length: 0\r\n\r\n")
+                  .status == 200);
+        CHECK_FALSE(is_hit(encrypted->ask(ask)));
+        CHECK_FALSE(is_hit(plain.ask(ask)));
     }
 
     TEST_CASE("a purge finds what was stored over TLS, by https alone and by http too") {

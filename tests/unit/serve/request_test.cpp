@@ -279,7 +279,7 @@ TEST_CASE("an https URL is asked for where nobody on the way reads it, under a k
     CHECK(!unseen.read.https_prefix);
     CHECK(unseen.read.url == "https://a.example/x");
     // An accelerator's answer to the same URL is another object: whose Host it is nobody checks.
-    const taken behind{text, {with_tls, access, true}};
+    const taken behind{text, {with_tls, access, true, nullptr, true}};
     CHECK(behind.read.url == "https://a.example/x http://up.example:8080");
 }
 

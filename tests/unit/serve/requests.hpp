@@ -60,7 +60,9 @@ inline std::unique_ptr<taken> take(const std::string& line,
                                    const config::listener& listener = forward) {
     static const config::access_options access;
     return std::make_unique<taken>(line + " HTTP/1.1\r\n" + fields + "\r\n",
-                                   serve::arrival{listener, access});
+                                   serve::arrival{.listener = listener,
+                                                  .access = access,
+                                                  .encrypted = listener.tls.has_value()});
 }
 
 inline thread::settings settings_with(const config::access_options& access) {
