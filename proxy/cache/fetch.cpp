@@ -245,8 +245,8 @@ void fetch::producer_append(std::string_view bytes) {
 
 bool fetch::producer_must_pause() {
     const std::lock_guard lock{guard_};
-    pausing_ = must_wait();
-    if (pausing_) {
+    const bool paused = std::exchange(pausing_, must_wait());
+    if (pausing_ && !paused) {
         ++pauses_;
         ahead_ = std::min(limits_.read_ahead, std::max(least_ahead, ahead_ / 2));
     }

@@ -188,7 +188,8 @@ public:
     /// `bytes` of the last producer_space are filled.
     void producer_commit(std::size_t bytes);
     void producer_append(std::string_view bytes);
-    /// True while the producer is to wait for readers (woken through its wakeup).
+    /// True while the producer is to wait for readers (woken through its wakeup). However often it asks
+    /// until then, that is one pause.
     [[nodiscard]] bool producer_must_pause();
     /// The body is complete. `trailers`: field lines in wire form, or empty.
     void producer_finish(std::string trailers);

@@ -199,6 +199,23 @@ TEST_CASE("a reader that is slower than the origin has little read ahead for it"
     CHECK(fill() > 128 * kib);
 }
 
+TEST_CASE("a pause is one, however often the producer asks whether it is over") {
+    const auto source = std::make_shared<fetch>(fetch_limits{});
+    client first{source};
+    source->producer_head(resumable_head_of(64u << 20));
+    while (!source->producer_must_pause()) {
+        produce(*source, 16 * kib);
+    }
+    for (int i = 0; i < 5; ++i) {
+        CHECK(source->producer_must_pause());
+    }
+    CHECK(first.step() == news::head);
+    CHECK(first.step(16 * kib) == news::data);
+    // It is not known for slow yet: its first bytes are there for others.
+    bool known = false;
+    CHECK(fetch::join(source, net::wakeup::signal{}, known));
+}
+
 TEST_CASE("the producer stays read_ahead in front of the fastest reader, not of the slowest") {
     const auto source = begun();
     client fast{source};
