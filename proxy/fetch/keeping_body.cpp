@@ -36,6 +36,7 @@ void keeping::keep_up() {
         return;
     }
     if (!into_.kept_whole()) {
+        room_.reset();  // somebody else may have ended that: what was invalidated is not stored
         return;
     }
     if (head_->length) {

@@ -275,6 +275,19 @@ TEST_CASE("what was invalidated since anybody was asked stays out") {
     CHECK(!one.found());
 }
 
+TEST_CASE("what is kept no more, by whomever, keeps no room from others") {
+    node at;
+    arrival one{at};
+    one.order->replaces = true;
+    one.head(fresh + "Content-Length: 100000\r\n");
+    one.body(std::string(1'000, 'a'));
+    const auto reserved = [&] { return at.common.store.memory().figures().reserved; };
+    REQUIRE(reserved() > 0);
+    one.order->into->keep_no_more();  // as an unsafe method's success has it (fetches.forget)
+    one.body(std::string(1'000, 'b'));
+    CHECK(reserved() == 0);
+}
+
 TEST_CASE("a body that cannot be trusted to be the answer's is not stored") {
     node at;
     arrival one{at};
