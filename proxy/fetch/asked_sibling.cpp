@@ -241,6 +241,8 @@ std::optional<asking_end> asked_sibling::judge() {
     if (said.frees_connection) {
         lease.buffer().consume(lease.buffer().size());
         lease.give_back();
+    } else if (said.has_surplus) {
+        lease.note_surplus();
     }
     return asking_end::false_hit;
 }

@@ -98,10 +98,12 @@ sibling_answer judge_sibling_answer(const http::response_head& head,
     const bool is_empty = framing->kind == http::body_kind::none ||
                           (has_length && framing->length == 0);
     out.has_begun = is_empty || received > head.bytes;
-    const bool is_whole = framing->kind == http::body_kind::none ||
-                          (has_length && received == head.bytes + framing->length);
-    out.frees_connection = is_whole && framing->reusable &&
-                           http::keep_alive(head.version, head.fields);
+    if (framing->reusable && (has_length || framing->kind == http::body_kind::none)) {
+        const auto come = received - head.bytes;
+        const auto said = has_length ? framing->length : 0;
+        out.frees_connection = come == said && http::keep_alive(head.version, head.fields);
+        out.has_surplus = come > said;
+    }
     if (may_answer(head.status) && framing->kind != http::body_kind::until_close &&
         fits(head, terms.request) && is_shared_and_current(head, terms)) {
         out.age = http::stated_age(head.fields);  // which says that it comes from a store

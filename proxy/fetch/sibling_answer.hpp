@@ -33,6 +33,7 @@ struct sibling_answer {
     std::optional<std::chrono::seconds> age;
     bool has_begun = false;         ///< the first of its body has come, or it has none
     bool frees_connection = false;  ///< all of it has come, and another request may follow it
+    bool has_surplus = false;       ///< more has come than it said
 };
 
 /// What it was asked with, and by what it is judged here.

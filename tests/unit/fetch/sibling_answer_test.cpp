@@ -97,15 +97,24 @@ TEST_CASE("a connection is free when all that was framed has come, and not a byt
     const std::string no = "HTTP/1.1 504 Gateway Timeout";
     for (std::size_t body = 0; body < 8; ++body) {
         CAPTURE(body);
-        CHECK(judged(no, "Content-Length: 5\r\n", body).frees_connection == (body == 5));
+        const auto got = judged(no, "Content-Length: 5\r\n", body);
+        CHECK(got.frees_connection == (body == 5));
+        CHECK(got.has_surplus == (body > 5));
     }
-    CHECK(judged("HTTP/1.1 304 Not Modified", "").frees_connection);
+    for (const auto* bodiless : {"HTTP/1.1 304 Not Modified", "HTTP/1.1 204 No Content"}) {
+        CAPTURE(bodiless);
+        CHECK(judged(bodiless, "", 0).frees_connection);
+        CHECK(!judged(bodiless, "", 1).frees_connection);
+        CHECK(judged(bodiless, "", 1).has_surplus);
+    }
     CHECK(!judged(no, "Content-Length: 5\r\nConnection: close\r\n", 5).frees_connection);
     CHECK(!judged("HTTP/1.0 504 x", "Content-Length: 5\r\n", 5).frees_connection);
     // Where a chunked page ends is not looked for.
     CHECK(!judged(no, "Transfer-Encoding: chunked\r\n", 5).frees_connection);
     // A body that must not be there: what follows the head is of no trust.
-    CHECK(!judged("HTTP/1.1 204 No Content", "Content-Length: 5\r\n", 5).frees_connection);
+    const auto odd = judged("HTTP/1.1 204 No Content", "Content-Length: 5\r\n", 5);
+    CHECK(!odd.frees_connection);
+    CHECK(!odd.has_surplus);
 }
 
 TEST_CASE("a 304 answers a request with conditions alone") {
