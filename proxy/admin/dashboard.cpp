@@ -116,7 +116,7 @@ plain_rows plain_figures(const stats_inputs& in) {
     rows.emplace_back("Hit ratio of the last minute", percent(in.last_minute.hit_ratio()));
     rows.emplace_back("Hit ratio of the last ten minutes",
                       percent(in.last_ten_minutes.hit_ratio()));
-    rows.emplace_back("Bytes from the store", bytes_in_words(of.bytes_spared));
+    rows.emplace_back("Bytes from the store", bytes_in_words(of.store_bytes));
     rows.emplace_back("Objects kept out by admission", grouped(of.writes_spared));
     rows.emplace_back("Bytes kept out", bytes_in_words(of.written_bytes_spared));
     rows.emplace_back("Requests that would have been hits without admission",

@@ -253,7 +253,8 @@ constexpr metric own_rows[] = {
           [](in from) { return from.counts.client_accepted; }),
     plain("reprise_client_connections_refused_total",
           "clients.refused",
-          "Client connections closed at once: access.clients or a limit on connections.",
+          "Client connections closed at once, and requests refused that a front passed on: "
+          "access.clients or a limit on connections.",
           [](in from) { return from.counts.client_refused; }),
     plain(
         "reprise_client_rate_known",
@@ -512,7 +513,7 @@ constexpr metric own_rows[] = {
     // Collapsing.
     plain("reprise_fetches_started_total",
           "collapsing.fetches_started",
-          "Fetches that other requests for the same object could join.",
+          "Fetches begun. Each is for one request, or for all that share it.",
           [](in from) { return from.counts.fetches_started; }),
     by_label("reprise_fetches_ended_total",
              "collapsing.fetches_ended",

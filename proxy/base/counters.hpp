@@ -101,7 +101,7 @@ struct basic_counters {
     Cell wait_spared{};  ///< microseconds: what the fetches took of all that hits sent, as stored
 
     Cell client_accepted{};
-    Cell client_refused{};     ///< closed at once: access.clients or limits.*connections*
+    Cell client_refused{};     ///< closed at once, and a front's requests with a 403
     Cell client_open{};        ///< now
     Cell client_rate_waits{};  ///< for a turn, by limits.client_rate
     Cell origin_opened{};
@@ -138,7 +138,7 @@ struct basic_counters {
     Cell store_refreshed{};    ///< stored heads updated by a 304
     Cell store_invalidated{};  ///< by unsafe methods
 
-    Cell fetches_started{};  ///< that other requests may join
+    Cell fetches_started{};  ///< each for one request, or for all that share it
     std::array<Cell, fetch_end_count> fetches_ended{};
     Cell collapsed_joined{};    ///< by requests, each time one joined a fetch under way
     Cell collapsed_released{};  ///< of those times, it was sent on to another fetch after all

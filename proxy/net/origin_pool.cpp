@@ -306,6 +306,7 @@ awaitable<attempt<origin_lease>> origin_pool::acquire(origin_address to,
     connection->share = share;
     connection->judged_by = judge;
     connection->believed_by = std::move(made->believed_by);
+    mine->add(mine->figures.opened, 1);
     mine->add(mine->figures.open, 1);
     co_return origin_lease{mine, std::move(connection)};
 }

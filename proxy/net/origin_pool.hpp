@@ -58,7 +58,8 @@ struct origin_figures {
     std::atomic<std::uint64_t> open{0};      ///< connections now, in use and idle
     std::atomic<std::uint64_t> idle{0};      ///< of those, unused now
     std::atomic<std::uint64_t> dials{0};     ///< attempts to connect
-    std::atomic<std::uint64_t> failures{0};  ///< of those, in vain (names included)
+    std::atomic<std::uint64_t> opened{0};    ///< of those, that came about
+    std::atomic<std::uint64_t> failures{0};  ///< and in vain (names included)
     std::atomic<std::uint64_t> reuses{0};    ///< exchanges that found a connection open
     std::atomic<std::uint64_t> stale{0};     ///< idle ones found ended or with surplus bytes
     std::atomic<std::uint64_t> surplus{0};   ///< found with bytes behind an answer, used or idle

@@ -72,7 +72,7 @@ admin::stats_inputs server::stats() {
     in.counts = common_.counters.snapshot();
     for (const auto& one : workers_) {
         const auto& pool = one->w.origins.figures();
-        in.counts.origin_opened += pool.dials.load(std::memory_order_relaxed);
+        in.counts.origin_opened += pool.opened.load(std::memory_order_relaxed);
         in.counts.origin_surplus += pool.surplus.load(std::memory_order_relaxed);
         in.counts.origin_failed += pool.failures.load(std::memory_order_relaxed);
         in.counts.origin_open += pool.open.load(std::memory_order_relaxed);

@@ -408,7 +408,7 @@
       ['Most frequent failure', worst ? `${worst[0].replaceAll('_', ' ')} (${number(worst[1])})` : 'none'],
     ]);
     pairs('collapsing-pairs', [
-      ['Fetches that others could join', number(collapsing.fetches_started)],
+      ['Fetches begun', number(collapsing.fetches_started)],
       ['Requests that joined one', number(collapsing.joined), collapsing.joined ? 'spared' : ''],
       ['Answered that way', number(requests.collapsed)],
       ['Bytes spared', bytes(bodies.from_collapsing_bytes), bodies.from_collapsing_bytes ? 'spared' : ''],

@@ -56,6 +56,7 @@ TEST_CASE("a connection given back serves the next, the last used first") {
     CHECK(again.reused());
     CHECK(port_of(same) == second_port);
     CHECK(bench.pool.figures().dials == 2);
+    CHECK(bench.pool.figures().opened == 2);
     CHECK(bench.pool.figures().reuses == 1);
     CHECK(bench.open() == 2);
 }
@@ -273,6 +274,7 @@ TEST_CASE("a dial that fails leaves its place to the next") {
         CHECK(got.error().code == failure_code::connect_refused);
     }
     CHECK(bench.pool.figures().failures == 3);
+    CHECK(bench.pool.figures().opened == 0);
     CHECK(bench.open() == 0);
 }
 
