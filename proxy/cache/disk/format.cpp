@@ -94,6 +94,15 @@ geometry plan(std::uint64_t size, std::uint64_t segment) noexcept {
     return made;
 }
 
+std::uint64_t least_size_for(std::uint64_t segment) noexcept {
+    constexpr std::uint64_t step = 1u << 20;
+    auto size = std::max(smallest_store, round_up(fewest_segments * segment, step));
+    while (plan(size, segment).segments < fewest_segments) {
+        size += step;  // a few times: the journal takes a 32nd
+    }
+    return size;
+}
+
 std::uint64_t checksum(std::span<const char> bytes, std::uint64_t store) noexcept {
 #if defined(__x86_64__)
     // By the widest vectors that this processor has: three times the speed of those that all have.

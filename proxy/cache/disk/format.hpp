@@ -51,6 +51,8 @@ inline constexpr std::uint64_t largest_segment = 256u << 20;
 inline constexpr std::uint64_t largest_journal = 64u << 20;
 /// The index names segments by 16 bits, so a store has at most 16 TiB.
 inline constexpr std::uint32_t most_segments = 65535;
+/// While one is written another is read, to be used next (reclaimer.hpp).
+inline constexpr std::uint32_t fewest_segments = 2;
 
 [[nodiscard]] constexpr std::uint64_t round_up(std::uint64_t bytes, std::uint64_t to) noexcept {
     return (bytes + to - 1) / to * to;
@@ -71,9 +73,13 @@ struct geometry {
 
 /// size / 128 in steps of 64 KiB, between smallest_segment and largest_segment; or `segment`, if
 /// that is not zero, brought within the same bounds (an existing store keeps its own). All that the
-/// result names, superblock included, is together at most `size`.
+/// result names, superblock included, is together at most `size`. With a `segment` that is given there
+/// may be fewer than fewest_segments: then no store can be made so, nor gone on with.
 /// @pre size >= smallest_store
 [[nodiscard]] geometry plan(std::uint64_t size, std::uint64_t segment = 0) noexcept;
+/// The smallest size, to a MiB, at which a store goes on with segments of so many bytes.
+/// @pre smallest_segment <= segment <= largest_segment
+[[nodiscard]] std::uint64_t least_size_for(std::uint64_t segment) noexcept;
 
 /// XXH3 (64 bits) of `bytes`. The seed is the store's id, so that bytes of another store, or such
 /// as somebody made up, do not match.

@@ -5,6 +5,7 @@
 #include "proxy/cache/disk/core.hpp"
 #include "proxy/cache/disk/journal.hpp"
 #include "proxy/cache/disk/loader.hpp"
+#include "proxy/cache/disk/resizing.hpp"
 #include "proxy/cache/disk/superblocks.hpp"
 #include "proxy/cache/disk/writer.hpp"
 
@@ -81,7 +82,7 @@ superblock new_store(const tier_settings& settings) {
     superblock made;
     made.store_id = random_id();
     fill_with_random(made.seed);
-    made.segment_bytes = plan(settings.size, settings.segment).segment_bytes;
+    made.segment_bytes = segment_bytes_at_first(settings);
     made.made = wall_now();
     return made;
 }
@@ -143,6 +144,15 @@ tier::tier(const tier_settings& settings,
         return;
     }
     auto super = known ? *known : new_store(chosen);
+    auto lender = find_lender(*files, chosen.path);
+    const auto too_small = why_too_small(chosen, super);
+    if (!too_small.empty() && lender) {
+        refuse(chosen.path,
+               too_small +
+                   ", so it is to be begun anew, but the program before this one still reads what "
+                   "is there: end that first and start again, or set a size of " +
+                   std::to_string(least_size_for(super.segment_bytes)) + " bytes or more");
+    }
     if (is_new) {
         if (const auto failed = write_superblocks(*files, chosen.path, super)) {
             refuse(chosen.path, failed.message());
@@ -155,9 +165,25 @@ tier::tier(const tier_settings& settings,
     const auto path_of_journal = chosen.path + "/purges";
     journal kept{path_of_journal, files, super.store_id};
     auto loaded = is_new ? journal::loaded{} : kept.load();
+    const bool may_lack_purges = loaded.damaged || loaded.missing || loaded.failed;
     error_code trouble;
-    if (loaded.damaged || loaded.missing || loaded.failed) {
-        // Purges may be lost, so nothing that is there may be served: under another id it is not.
+    if (!too_small.empty()) {
+        log::warn("disk: ",
+                  chosen.path,
+                  ": ",
+                  too_small,
+                  ", so it is begun anew and what was stored is dropped; with ",
+                  least_size_for(super.segment_bytes),
+                  " bytes or more it would have been kept");
+        if (const auto failed = remove_contents(*files, chosen.path, path_of_journal)) {
+            log::warn("disk: ",
+                      chosen.path,
+                      ": ",
+                      failed.message(),
+                      ": old segments are left, and take more room until they are used again");
+        }
+        super.segment_bytes = segment_bytes_at_first(chosen);
+    } else if (may_lack_purges) {
         log::error("disk: ",
                    path_of_journal,
                    ": ",
@@ -165,6 +191,10 @@ tier::tier(const tier_settings& settings,
                    : loaded.missing ? std::string{"is missing"}
                                     : std::string{"is damaged"},
                    "; purges may be lost, so what was stored is dropped");
+    }
+    if (!too_small.empty() || may_lack_purges) {
+        // Nothing that is there may be served: under another id it is not. What the journal knew of
+        // purges goes with it, so any URL is taken for purged.
         loaded = {};
         purged_.all = true;
         super.store_id = random_id();
@@ -194,7 +224,7 @@ tier::tier(const tier_settings& settings,
             dropped = std::max(dropped, mark.before);
         }
     }
-    core_->lender = find_lender(*core_->files, chosen.path);
+    core_->lender = std::move(lender);
     if (trouble) {
         core_->set_health(tier_state::reading, "keeping purges: " + trouble.message());
     }

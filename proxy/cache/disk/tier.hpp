@@ -162,8 +162,11 @@ public:
     /// Opens or makes the store in `settings.path` and begins to load it.
     /// Where both copies of the superblock are damaged nothing that is there can be read: the tier
     /// is off, and touches nothing.
+    /// Where fewer than two of the store's segments fit into `settings.size` it is begun anew, empty,
+    /// with smaller ones (resizing.hpp).
     /// @throws std::runtime_error (path and reason) when another process holds it, when it is of
-    ///         another format, or when it can't be made at all
+    ///         another format, when it can't be made at all, or when it is to be begun anew and who
+    ///         lent it still reads it: then nothing in it was changed
     /// `purges` gets back the bans that the journal kept, their epochs included.
     tier(const tier_settings& settings,
          std::shared_ptr<filesystem> files,

@@ -49,6 +49,20 @@ TEST_SUITE("cache/disk/format") {
         CHECK(plan(64u << 20, 1).segment_bytes == smallest_segment);
     }
 
+    TEST_CASE("from its least size on a store has the fewest segments that one may have, or more") {
+        for (const auto segment : {smallest_segment,
+                                   std::uint64_t{2} << 20,
+                                   std::uint64_t{160} << 20,
+                                   largest_segment}) {
+            CAPTURE(segment);
+            const auto least = least_size_for(segment);
+            CHECK(plan(least, segment).segments >= fewest_segments);
+            if (least > smallest_store) {
+                CHECK(plan(least - (1u << 20), segment).segments < fewest_segments);
+            }
+        }
+    }
+
     TEST_CASE("a superblock comes back as it was") {
         const auto made = some_superblock();
         const auto read = read_superblock(encode(made));
