@@ -20,9 +20,9 @@ namespace reprise::proxy::cache::disk {
 /// @pre from.settings.told. Says loaded() at the end, unless `stopping` came true.
 void tell_contents(core& from, const std::atomic<bool>& stopping);
 
-/// A variant of `primary` has come, has gone, or was given a new end: says what holds now. When its
-/// last variant has gone the directory goes too. A read for each variant: for the writer's thread.
-/// Does nothing where nobody listens.
+/// A variant of `primary` has come, has gone, or was given a new end, lately or a while ago: says what
+/// holds now. When its last variant has gone the directory goes too. A read for each variant: for the
+/// writer's thread. Does nothing where nobody listens.
 void tell_variants(core& from, const filter::key_hash& primary);
 
 }  // namespace reprise::proxy::cache::disk

@@ -11,15 +11,20 @@
 #include <utility>
 
 // begin() lists a segment's records and chooses among them, carry_one() carries one as far as it is
-// due, finish() lets go of the others. Between these anything may happen to a record, so each asks
-// the index first whether it still lies here (live).
+// due, finish() lets go of the others, tell_due() and tell_one() say later of which URLs. Between
+// these anything may happen to a record, so each asks the index first whether it still lies here
+// (live).
 
 namespace reprise::proxy::cache::disk {
 
 namespace {
 
-// Carrying is done when so much of the segment is written: what comes last may be large.
+// Carrying and telling are done when so much of the segment is written: what comes last may be
+// large.
 constexpr double done_at = 0.8;
+// URLs to tell of. One takes 64 bytes, and has two records at least in its segment, so hardly any
+// segment has more.
+constexpr std::size_t most_untold = 1u << 16;
 
 bool is_of_large(const footer_entry& one) noexcept {
     return one.kind == record_kind::extent || one.kind == record_kind::large;
@@ -319,13 +324,32 @@ void reclaimer::let_go(const filter::key_hash& key, const index_entry& entry) {
 
 void reclaimer::drop(const footer_entry& one, const index_entry& entry) {
     (void)core_.erase(one.key(), entry);
-    tell_gone(one);
+    tell_later(one);
 }
 
 // Variants are not told one by one: their directory is.
-void reclaimer::tell_gone(const footer_entry& one) {
-    if (one.discriminator != 0 && one.kind != record_kind::extent) {
-        tell_variants(core_, one.primary);
+void reclaimer::tell_later(const footer_entry& gone) {
+    if (core_.settings.told == nullptr || gone.discriminator == 0 ||
+        gone.kind == record_kind::extent) {
+        return;
+    }
+    untold_.insert(gone.primary);
+    if (untold_.size() > most_untold) {
+        tell_one();
+    }
+}
+
+void reclaimer::tell_one() {
+    const auto primary = *untold_.begin();
+    untold_.erase(untold_.begin());
+    tell_variants(core_, primary);
+}
+
+void reclaimer::tell_due(double filled) {
+    const auto may_wait = static_cast<std::size_t>((1 - std::min(filled / done_at, 1.0)) *
+                                                   static_cast<double>(to_tell_));
+    while (untold_.size() > may_wait) {
+        tell_one();
     }
 }
 
@@ -336,13 +360,14 @@ void reclaimer::finish() {
             if (one.kind == record_kind::refresh) {
                 let_go_without(one);
             } else {
-                tell_gone(one);
+                tell_later(one);
             }
         }
     }
     if (!complete_) {
         sweep_index();
     }
+    to_tell_ = untold_.size();
     core_.segments.end(*number_);
     number_.reset();
     listed_.clear();
@@ -360,7 +385,7 @@ void reclaimer::let_go_without(const footer_entry& head) {
     const log_position its{core_.segments.sequence(object->place.segment), object->place.offset};
     if (its < log_position{core_.segments.sequence(*number_), head.offset}) {
         let_go(key, *object);
-        tell_gone(head);
+        tell_later(head);
     }
 }
 

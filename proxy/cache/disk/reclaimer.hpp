@@ -10,15 +10,28 @@
 // bans and soft purges say is said in the copy, so that those need not be known for ever. A refresh
 // is never carried by itself: at a later place it would seem newer than a soft purge that ended it.
 //
+// What a URL has left whose variants were let go is told to the digest (tell_variants) once for all
+// of them, and when the next segment is open: telling reads the URL's directory and each variant
+// that is left, at random places of the disk, and whoever waits for room is not to wait for that.
+// It is spread over the writing as carrying is, and done whenever the writer has nothing else to do.
+//
+// Late is harmless. What is told is what the index has when it is told, and where something is done
+// to the URL in the middle of that it is looked at again (core::steps, telling::late): so it is
+// never older than what was told before. Whatever comes or goes meanwhile tells of itself. Until
+// then the digest goes by the variants that have gone: it may promise too much of the URL, which
+// costs a sibling a round trip. A look-up finds that the variant is not there, as ever.
+//
 // Threads   the writer's.
-// Memory    the segment's list of records.
+// Memory    the segment's list of records; 4 MiB at most for what is not told yet.
 
 #include "proxy/cache/disk/core.hpp"
 #include "proxy/cache/disk/log_tail.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace reprise::proxy::cache::disk {
@@ -44,8 +57,17 @@ public:
     /// @pre tail.is_open()
     [[nodiscard]] bool carry_one(log_tail& tail, double filled);
 
-    /// Lets the rest go: nothing of the segment is there any more. @pre is_active()
+    /// Lets the rest go: nothing of the segment is there any more. Reads nothing, unless more is to be
+    /// told than is remembered: what is to be told waits (has_untold). @pre is_active()
     void finish();
+
+    /// Whether there are URLs of which is to be told what they have left.
+    [[nodiscard]] bool has_untold() const noexcept { return !untold_.empty(); }
+    /// Tells of one. A read, and one for each variant that is left. @pre has_untold()
+    void tell_one();
+    /// Tells of as many as are due now that `filled` of the tail's segment, 0 to 1, is written: the
+    /// last is due when four fifths are.
+    void tell_due(double filled);
 
 private:
     struct candidate {
@@ -68,7 +90,7 @@ private:
     void let_go(const filter::key_hash& key, const index_entry& entry);
     void let_go_without(const footer_entry& head);
     void drop(const footer_entry& one, const index_entry& entry);
-    void tell_gone(const footer_entry& one);
+    void tell_later(const footer_entry& gone);
     void sweep_index();
 
     core& core_;
@@ -79,6 +101,8 @@ private:
     std::size_t next_ = 0;
     std::uint64_t chosen_bytes_ = 0, done_bytes_ = 0;
     std::unordered_map<filter::key_hash, std::vector<std::uint64_t>> objects_;  // has_object's
+    std::unordered_set<filter::key_hash> untold_;                               // primary keys
+    std::size_t to_tell_ = 0;  // so many were untold when the tail's segment was begun
 };
 
 }  // namespace reprise::proxy::cache::disk

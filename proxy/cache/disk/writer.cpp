@@ -20,6 +20,10 @@ constexpr steady_time never{};
 
 constexpr std::uint64_t pause_above = 8u << 20;  // queued bytes
 
+// At the end what is reclaimed and not told yet is told: what was said is then what is there. Whoever
+// listens ends too, as a rule, so nobody waits longer for it.
+constexpr std::chrono::seconds tell_at_most{1};
+
 }  // namespace
 
 writer::writer(std::shared_ptr<core> of, journal kept, std::uint64_t epoch, bool troubled)
@@ -335,6 +339,10 @@ void writer::write_the_rest(std::unique_lock<std::mutex>& lock) {
         journal_broken_ = true;
         log::error("disk: ", core_->settings.path, ": the last purges may not be kept");
     }
+    const auto until = steady_now() + tell_at_most;
+    while (reclaimer_.has_untold() && steady_now() < until) {
+        reclaimer_.tell_one();
+    }
     lock.lock();
 }
 
@@ -400,6 +408,12 @@ bool writer::wait(std::unique_lock<std::mutex>& lock) {
         }
         if (until != never && now >= until) {
             return true;
+        }
+        if (reclaimer_.has_untold()) {
+            lock.unlock();
+            reclaimer_.tell_one();
+            lock.lock();
+            continue;  // something may have come meanwhile, and nobody wakes us for it
         }
         sleeping_ = how;
         if (until == never) {

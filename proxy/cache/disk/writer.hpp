@@ -178,7 +178,8 @@ private:
     void work(std::unique_lock<std::mutex>& lock);
     void write_the_rest(std::unique_lock<std::mutex>& lock);
     [[nodiscard]] bool rest(std::unique_lock<std::mutex>& lock);
-    /// Waits until there is something to do. False: stop.
+    /// Waits until there is something to do, and tells meanwhile what the reclaimer has left untold.
+    /// False: stop.
     [[nodiscard]] bool wait(std::unique_lock<std::mutex>& lock);
     void end_carried_out(bool all);
     void note_oldest();

@@ -23,6 +23,9 @@ void writer::carry_what_is_due() {
     if (tail_.is_open() && tail_.unwritten_bytes() >= log_tail::piece_bytes) {
         flush();
     }
+    if (tail_.is_open()) {
+        reclaimer_.tell_due(filled());
+    }
 }
 
 bool writer::make_room(std::uint64_t record_bytes) {

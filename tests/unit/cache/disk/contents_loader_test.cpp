@@ -8,6 +8,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <vector>
 
 namespace reprise::proxy::cache::disk {
 namespace {
@@ -51,6 +52,7 @@ struct listener final : contents_listener {
               wall_time until) noexcept override {
         const std::lock_guard lock{guard};
         urls[std::string{url}] = until;
+        ++sayings[std::string{url}];
     }
     void gone(holder /*by*/, const filter::key_hash& key) noexcept override {
         const std::lock_guard lock{guard};
@@ -78,7 +80,14 @@ struct listener final : contents_listener {
         return it != urls.end() && it->second > wall_now();
     }
 
+    /// How often it was said to be held.
+    [[nodiscard]] unsigned times_held(const std::string& url) {
+        const std::lock_guard lock{guard};
+        return sayings[url];
+    }
+
     std::map<std::string, wall_time> urls;
+    std::map<std::string, unsigned> sayings;
     std::atomic<bool> all_said{false};
 };
 
@@ -284,6 +293,115 @@ TEST_SUITE("cache/disk/contents_loader") {
         }
         CHECK(paused >= 4);
         s.close();
+    }
+
+    TEST_CASE("a URL whose variants go with one segment is told once, when the next is open") {
+        constexpr unsigned in_first = 8;
+        told_to world;
+        store s{world.memory, smallest_store};
+        s.settings.told = &world.told;
+        s.settings.carry = 0;
+        s.settings.write_queue = 128u << 10;
+        s.open_and_load();
+        REQUIRE(eventually([&] { return world.told.all_said.load(); }));
+        const auto url = url_of(1);
+        const auto put_variant = [&](unsigned number) {
+            const auto made = variant(url, std::to_string(number));
+            REQUIRE(eventually([&] { return s.put(url, made); }));
+            const auto discriminator = variant_discriminator(
+                key_of(url), made->vary.names, made->selecting);
+            const auto key = index_key(record_kind::object, key_of(url), discriminator);
+            REQUIRE(eventually([&] { return s->may_hold(key); }));
+            return key;
+        };
+        unsigned number = 100;
+        const auto put_other = [&] {
+            const auto other = url_of(number++);
+            REQUIRE(eventually([&] { return s.put(other, object(other, 10'000)); }));
+        };
+        // Directories are said last of what is written with them.
+        const auto say_all = [&] {
+            for (int i = 0; i < 2; ++i, ++number) {
+                s.put_surely(url_of(number), object(url_of(number), 100));
+            }
+        };
+        std::vector<filter::key_hash> first;
+        for (unsigned i = 0; i < in_first; ++i) {
+            first.push_back(put_variant(i));
+        }
+        REQUIRE(world.memory->contents("/store/s-00000001").empty());
+        while (world.memory->contents("/store/s-00000001").empty()) {
+            put_other();
+        }
+        // Of the ninth, and of the directory, which lie elsewhere, it takes two reads to tell.
+        const auto staying = put_variant(in_first);
+        say_all();
+        REQUIRE(world.told.is_listed(url));
+        const auto before = world.told.times_held(url);
+        std::atomic<bool> is_begun_anew{false};
+        std::atomic<unsigned> early_reads{0};
+        world.memory->set_hook([&](operation what, std::string_view path) {
+            const bool of_first = path == "/store/s-00000000";
+            if (what == operation::write && of_first) {
+                is_begun_anew = true;
+            } else if (what == operation::read && !of_first && path.starts_with("/store/s-") &&
+                       !is_begun_anew) {
+                ++early_reads;
+            }
+            return error_code{};
+        });
+        while (s->may_hold(first.front())) {
+            REQUIRE(number < 2000);
+            put_other();
+        }
+        REQUIRE(eventually([&] { return world.told.times_held(url) > before; }));
+        say_all();
+        CHECK(world.told.times_held(url) == before + 1);
+        CHECK(world.told.is_listed(url));
+        CHECK(s->may_hold(staying));
+        for (const auto& one : first) {
+            CHECK_FALSE(s->may_hold(one));
+        }
+        CHECK(early_reads == 0);
+        s.close();
+        world.memory->set_hook({});
+    }
+
+    TEST_CASE(
+        "a URL whose last variants go with a segment is told to be gone before a stop is over") {
+        told_to world;
+        store s{world.memory, smallest_store};
+        s.settings.told = &world.told;
+        s.settings.carry = 0;
+        s.settings.write_queue = 128u << 10;
+        s.open_and_load();
+        REQUIRE(eventually([&] { return world.told.all_said.load(); }));
+        const auto url = url_of(1);
+        const stored_ptr second = variant(url, "2");
+        REQUIRE(s.put(url, variant(url, "1")));
+        REQUIRE(eventually([&] { return world.told.is_listed(url); }));
+        unsigned number = 100;
+        const auto put_other = [&] {
+            const auto other = url_of(number++);
+            REQUIRE(eventually([&] { return s.put(other, object(other, 10'000)); }));
+        };
+        while (world.memory->contents("/store/s-00000001").empty()) {
+            put_other();
+        }
+        // Its directory lies in a later segment, and lists two; only the first is left.
+        REQUIRE(eventually([&] { return s.put(url, second); }));
+        s.put_surely(url_of(2), object(url_of(2), 100));
+        s.put_surely(url_of(3), object(url_of(3), 100));
+        REQUIRE(s->drop(key_of(url), *second));
+        s.put_surely(url_of(4), object(url_of(4), 100));
+        REQUIRE(world.told.is_listed(url));
+        const auto oldest = world.memory->contents("/store/s-00000000").substr(0, 64);
+        while (world.memory->contents("/store/s-00000000").substr(0, 64) == oldest) {
+            REQUIRE(number < 2000);
+            put_other();
+        }
+        s.close();
+        CHECK_FALSE(world.told.heard(url));
     }
 }
 
