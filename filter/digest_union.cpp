@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <exception>
 #include <new>
 #include <utility>
 
@@ -24,6 +23,15 @@ bool are_doublings(std::uint64_t a, std::uint64_t b) noexcept {
     return most % least == 0 && std::has_single_bit(most / least);
 }
 
+// From the middle one, since no member alone, whatever size it takes and whenever it comes, moves that
+// beyond the sizes of the others; the largest, or the first, may be a liar's. By 64 times, since honest
+// ones that hold as much are four times apart at most (a digest shrinks below a quarter of its capacity).
+// A small one that is left out holds a 64th of what most do, or less: a node that begins empty is in it as
+// soon as it has more. The price: one that truly holds more than 64 times what most do is left out, too.
+bool are_far_apart(std::size_t a, std::size_t b) noexcept {
+    return std::max(a, b) / std::min(a, b) > digest_union::most_apart;
+}
+
 }  // namespace
 
 bool digest_union::fits(const digest& its) const noexcept {
@@ -33,14 +41,16 @@ bool digest_union::fits(const digest& its) const noexcept {
     }
     return members_.empty() || (its.stamp().seed == seed_ && shape.probes == shape_->probes &&
                                 std::all_of(members_.begin(), members_.end(), [&](const auto& one) {
-                                    return are_doublings(one.second.size(), shape.bits / 64);
+                                    return are_doublings(one.second.words.size(), shape.bits / 64);
                                 }));
 }
 
 std::uint64_t digest_union::united(std::size_t word) const noexcept {
     std::uint64_t out = 0;
     for (const auto& [member, its] : members_) {
-        out |= its[word % its.size()];
+        if (its.is_in) {
+            out |= its.words[word % its.words.size()];
+        }
     }
     return out;
 }
@@ -71,28 +81,75 @@ void digest_union::unite() noexcept {
     }
 }
 
+// Of an even number the larger of two: it is the smaller ones, which have less, that are left out then.
+std::size_t digest_union::middle_size() const noexcept {
+    const auto half = members_.size() / 2;
+    for (const auto& [member, its] : members_) {
+        const auto size = its.words.size();
+        std::size_t smaller = 0, like = 0;
+        for (const auto& [other, theirs] : members_) {
+            smaller += theirs.words.size() < size ? 1 : 0;
+            like += theirs.words.size() == size ? 1 : 0;
+        }
+        if (smaller <= half && half < smaller + like) {
+            return size;
+        }
+    }
+    return 0;  // there are none
+}
+
+// Who is in it, how large it is, and its bits. By the sizes of those that are there alone; but it may stay
+// larger than it need be, so that readers need no new one each time that the largest goes and comes.
+// False: there is no memory for all that are to be in it, and the larger ones are left out.
+bool digest_union::settle() noexcept {
+    const auto middle = middle_size();
+    std::size_t largest = 0;
+    for (auto& [member, its] : members_) {
+        const auto size = its.words.size();
+        its.is_in = members_.size() < least_judged || !are_far_apart(size, middle);
+        largest = its.is_in ? std::max(largest, size) : largest;
+    }
+    const bool is_too_large = largest != 0 && are_far_apart(words_.size(), middle);
+    bool has_memory = true;
+    if (words_.size() < largest || is_too_large) {
+        try {
+            words_ = word_list(largest);
+            shape_->bits = largest * 64;
+            changes_ = {.all = true};
+        } catch (const std::bad_alloc&) {
+            has_memory = largest <= words_.size();
+            for (auto& [member, its] : members_) {
+                its.is_in = its.is_in && its.words.size() <= words_.size();
+            }
+        }
+    }
+    unite();
+    return has_memory;
+}
+
 bool digest_union::put(unsigned member, const digest& its) {
     members_.erase(member);
-    bool is_taken = fits(its);
-    std::exception_ptr no_memory;
+    const bool is_taken = fits(its);
+    bool has_memory = true;
     if (is_taken) {
         try {
-            const bool resizes = members_.empty() || its.words().size() > words_.size();
-            word_list next(resizes ? its.words().size() : 0);
-            members_.emplace(member, word_list{its.words().begin(), its.words().end()});
-            if (resizes) {
-                words_ = std::move(next);
+            word_list words{its.words().begin(), its.words().end()};
+            if (members_.empty()) {
+                words_ = word_list(words.size());
                 shape_ = its.shape();
                 seed_ = its.stamp().seed;
                 changes_ = {.all = true};
             }
+            members_.emplace(member, held{std::move(words)});
         } catch (const std::bad_alloc&) {
-            no_memory = std::current_exception();
+            has_memory = false;
         }
     }
-    unite();
-    if (no_memory) {
-        std::rethrow_exception(no_memory);
+    has_memory = settle() && has_memory;
+    if (is_taken && !has_memory) {
+        members_.erase(member);
+        (void)settle();
+        throw std::bad_alloc{};
     }
     return is_taken;
 }
@@ -102,13 +159,16 @@ bool digest_union::flip(unsigned member, std::span<const std::uint64_t> places) 
     if (known == members_.end()) {
         return false;
     }
-    auto& its = known->second;
+    auto& its = known->second.words;
     const auto bits = its.size() * 64;
     if (std::any_of(places.begin(), places.end(), [bits](auto place) { return place >= bits; })) {
         return false;
     }
     for (const auto place : places) {
         its[place / 64] ^= bit_at(place);
+    }
+    if (!known->second.is_in) {
+        return true;
     }
     // The words of a small digest lie in the union again and again: to look at all of it once is less then.
     if (places.size() >= its.size()) {
@@ -125,8 +185,21 @@ bool digest_union::flip(unsigned member, std::span<const std::uint64_t> places) 
 
 void digest_union::remove(unsigned member) noexcept {
     if (members_.erase(member) != 0) {
-        unite();
+        (void)settle();
     }
+}
+
+bool digest_union::is_in(unsigned member) const noexcept {
+    const auto known = members_.find(member);
+    return known != members_.end() && known->second.is_in;
+}
+
+std::size_t digest_union::members() const noexcept {
+    std::size_t in = 0;
+    for (const auto& [member, its] : members_) {
+        in += its.is_in ? 1 : 0;
+    }
+    return in;
 }
 
 digest_union::changes digest_union::take_changes() noexcept {
@@ -136,7 +209,7 @@ digest_union::changes digest_union::take_changes() noexcept {
 std::uint64_t digest_union::bytes() const noexcept {
     std::uint64_t words = words_.capacity() + changes_.turned.capacity() * 2;
     for (const auto& [member, its] : members_) {
-        words += its.capacity();
+        words += its.words.capacity();
     }
     return words * 8;
 }

@@ -12,6 +12,11 @@
 //
 // A bit that a member turns off stays on while another has it: the others are asked. There are no
 // counters, and what a member held is a copy of its own, so that none can leave anything behind.
+//
+// A place of a digest that is r times smaller than the union is r places of it: what that member tells in
+// one byte readers of the union are told in r. One that is r times larger than all others does the same
+// to them. So among three or more one that is far from the middle one's size is held, and left out
+// of the union until it is so no more.
 
 #include "filter/digest.hpp"
 #include "filter/seed_id.hpp"
@@ -27,13 +32,19 @@
 
 namespace reprise::filter {
 
-/// Memory    the bits of each member's digest, and of the largest once more.
+/// Memory    the bits of each member's digest, and of the largest that is in it once more.
 /// Threads   one.
 class digest_union {
 public:
+    /// A digest more than so many times larger or smaller than the middle one of all is left out (why:
+    /// digest_union.cpp).
+    static constexpr std::size_t most_apart = 64;
+    /// Of fewer none is: of two nobody can tell which is the odd one.
+    static constexpr std::size_t least_judged = 3;
+
     /// The digest of `member`, in place of the one it had. False: its bits say nothing of the others',
     /// for it has another seed or rate, or a layout or size that can't be repeated; then it is no
-    /// member. A larger one than any before makes the union as large.
+    /// member. A larger one than any before, if it is not left out, makes the union as large.
     /// O(bits * members / 64). @throws std::bad_alloc, and then it is no member
     bool put(unsigned member, const digest& its);
 
@@ -45,9 +56,14 @@ public:
     /// more as it lies in that else, and never more than put().
     bool flip(unsigned member, std::span<const std::uint64_t> places) noexcept;
 
-    /// What it alone had goes. The union keeps its size while any member is left.
-    /// O(bits * members / 64).
+    /// What it alone had goes. The union keeps its size while that is not too far from the middle one of
+    /// those that are left. O(bits * members / 64). Where one of them would be in it now, and there is no
+    /// memory for a union so large, it stays left out.
     void remove(unsigned member) noexcept;
+
+    /// Whether what the member has is in the union. By the sizes of all, whoever came first; so it may
+    /// change with each put and remove.
+    [[nodiscard]] bool is_in(unsigned member) const noexcept;
 
     /// A place of the union that has turned, and whether it is on now.
     struct turn {
@@ -68,20 +84,28 @@ public:
     /// The one that all members' digests have.
     [[nodiscard]] seed_id seed() const noexcept { return seed_; }
     [[nodiscard]] std::span<const std::uint64_t> words() const noexcept { return words_; }
-    [[nodiscard]] std::size_t members() const noexcept { return members_.size(); }
+    /// Those that are in it, and those that are held and left out.
+    [[nodiscard]] std::size_t members() const noexcept;
+    [[nodiscard]] std::size_t left_out() const noexcept { return members_.size() - members(); }
     [[nodiscard]] std::uint64_t bytes() const noexcept;
 
 private:
     using word_list = std::vector<std::uint64_t>;
+    struct held {
+        word_list words;
+        bool is_in = true;
+    };
 
     [[nodiscard]] std::uint64_t united(std::size_t word) const noexcept;
     void set(std::size_t word, std::uint64_t bits) noexcept;
     void unite() noexcept;
+    [[nodiscard]] std::size_t middle_size() const noexcept;
+    [[nodiscard]] bool settle() noexcept;
 
     std::optional<digest_shape> shape_;
     seed_id seed_{};
     word_list words_;
-    std::map<unsigned, word_list> members_;
+    std::map<unsigned, held> members_;
     changes changes_;
 };
 

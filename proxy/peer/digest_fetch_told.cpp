@@ -151,7 +151,10 @@ void digest_fetcher::shared::tell_members(one& sibling,
         log::warn("peers: ",
                   sibling.of.name,
                   ": other sites are not told of it: its digest has another rate than those of the "
-                  "siblings before it (digest.false_positive_rate must be the same on all)");
+                  "siblings before it (digest.false_positive_rate must be the same on all), or is "
+                  "more than ",
+                  filter::digest_union::most_apart,
+                  " times as large or as small as most of theirs");
     }
 }
 

@@ -391,7 +391,7 @@ void digest_source::tick(steady_time steady, wall_time now) {
 
 bool digest_source::must_publish(bool all_said, steady_time steady) const {
     const auto since = steady - last_publish_;
-    const auto gap = plan_.publish_at_most + std::chrono::seconds{now_->counts.size().bits >> 24};
+    const auto gap = publish_gap(now_->counts.size().bits, plan_.publish_at_most);
     const bool never = counter_ == 0;  // of this epoch
     const bool may = generations_ == 0 || since >= gap || (never && teller_);
     if (!all_said || !may) {
@@ -400,19 +400,21 @@ bool digest_source::must_publish(bool all_said, steady_time steady) const {
     if (never || unpublished_) {
         return true;
     }
+    const filter::digest_generation newest{.epoch = epoch_, .counter = counter_};
+    const bool was_told_beyond = digests_.now()->bits->stamp().generation != newest;
     const auto changed = now_->bits.changed();
     const auto enough = static_cast<double>(now_->counts.bits_on()) * plan_.publish_after_change;
-    const bool is_time = changed > 0 &&
-                         (static_cast<double>(changed) >= enough || since >= plan_.publish_after);
+    // Where bits have turned back to what was published, but news told of both, whoever holds what was in between needs a newer
+    // generation of the same bits.
+    const bool is_time = (changed > 0 && static_cast<double>(changed) >= enough) ||
+                         ((changed > 0 || was_told_beyond) && since >= plan_.publish_after);
     if (!teller_ || plan_.squid || teller_->has_plain_readers(steady)) {
         return is_time;
     }
     // For people, who look at it as published: a seldom thing beside what it costs.
     const auto seldom = plan_.publish_after +
                         std::chrono::seconds{10 * (now_->counts.size().bits >> 24)};
-    const filter::digest_generation newest{.epoch = epoch_, .counter = counter_};
-    const bool has_newer = now_->journal->is_open() ||
-                           digests_.now()->bits->stamp().generation != newest;
+    const bool has_newer = now_->journal->is_open() || was_told_beyond;
     return (teller_->wants_whole() && has_newer) || (changed > 0 && since >= seldom);
 }
 

@@ -62,9 +62,8 @@ struct source_plan {
     std::chrono::milliseconds news{0};  ///< 0: none
     /// What goes stale sooner is not worth a sibling's hearing of it.
     std::chrono::seconds least_use{10};
-    /// Never more often, whatever changes; and a second more for each 2^24 bits, so that making
-    /// wire forms stays below some per cent of one processor.
-    std::chrono::milliseconds publish_at_most{1000};
+    /// Never more often, whatever changes, and with many bits less often (publish_gap).
+    std::chrono::milliseconds publish_at_most = least_publish_gap;
     std::uint64_t least_capacity = 1024;  ///< keys
     std::size_t resize_step = 50'000;     ///< keys that a tick moves: some milliseconds
     unsigned squid_bits_per_entry = 8;    ///< 2.4 % of false hits; Squid's own 5 give 9 to 10 %

@@ -34,11 +34,11 @@ bool members_source::put(unsigned slot, const filter::digest& its) {
     bool is_member = false;
     {
         const std::scoped_lock lock{guard_};
-        std::erase(left_out_, slot);
-        is_member = union_.put(slot, its);
-        if (!is_member) {
-            left_out_.push_back(slot);
+        std::erase(strangers_, slot);
+        if (!union_.put(slot, its)) {
+            strangers_.push_back(slot);
         }
+        is_member = union_.is_in(slot);
     }
     stir_();
     return is_member;
@@ -47,26 +47,30 @@ bool members_source::put(unsigned slot, const filter::digest& its) {
 bool members_source::flip(unsigned slot,
                           const filter::digest& its,
                           std::span<const std::uint64_t> places) {
-    bool is_known = false;
+    bool is_known = false, is_member = false;
     {
         const std::scoped_lock lock{guard_};
-        const bool is_out = std::find(left_out_.begin(), left_out_.end(), slot) != left_out_.end();
-        if (is_out && !union_.fits(its)) {
+        const bool is_stranger = std::find(strangers_.begin(), strangers_.end(), slot) !=
+                                 strangers_.end();
+        if (is_stranger && !union_.fits(its)) {
             return false;
         }
-        is_known = !is_out && union_.flip(slot, places);
+        is_known = !is_stranger && union_.flip(slot, places);
+        is_member = union_.is_in(slot);
     }
     if (!is_known) {
         return put(slot, its);
     }
-    stir_();
-    return true;
+    if (is_member) {
+        stir_();
+    }
+    return is_member;
 }
 
 void members_source::remove(unsigned slot) {
     {
         const std::scoped_lock lock{guard_};
-        std::erase(left_out_, slot);
+        std::erase(strangers_, slot);
         union_.remove(slot);
     }
     stir_();
@@ -121,7 +125,7 @@ members_figures members_source::figures() const {
     }
     const std::scoped_lock lock{guard_};
     out.members = union_.members();
-    out.left_out = left_out_.size();
+    out.left_out = union_.left_out() + strangers_.size();
     out.bits = union_.shape() ? union_.shape()->bits : 0;
     out.bytes = union_.bytes() + told_bytes_.load(std::memory_order_relaxed);
     return out;

@@ -7,8 +7,9 @@
 // hop from the gateway, and no farther (members of members are nobody's).
 //
 // Squids are no members, since their digests have another hash, nor are siblings whose digests say
-// nothing of the others' (another rate): their log line says so, once. One that was left out is a member
-// as soon as it fits what the others have become.
+// nothing of the others' (another rate), or are many times larger or smaller than most of them
+// (filter/digest_union): their log line says so, once. One that was left out is a member as soon as it
+// fits what the others have become.
 
 #include "filter/digest.hpp"
 #include "filter/digest_union.hpp"
@@ -31,7 +32,7 @@ namespace reprise::proxy::peer {
 
 struct members_figures {
     std::uint64_t members = 0;   ///< whose digests are in it
-    std::uint64_t left_out = 0;  ///< whose digests say nothing of the others'
+    std::uint64_t left_out = 0;  ///< whose are not: of another rate, or far from the others' size
     std::uint64_t bits = 0, bits_on = 0;
     double false_positive_rate = 0;
     std::uint64_t bytes = 0;
@@ -74,8 +75,8 @@ private:
     const std::chrono::seconds publish_after_;
     const std::function<void()> stir_;
     mutable std::mutex guard_;
-    filter::digest_union union_;  // guarded, as what is below
-    std::vector<unsigned> left_out_;
+    filter::digest_union union_;       // guarded, as what is below
+    std::vector<unsigned> strangers_;  // whose digests the union does not hold
     std::atomic<std::uint64_t> told_bytes_{0};
     // The keeper's.
     told_bits told_;

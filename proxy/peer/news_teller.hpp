@@ -75,6 +75,12 @@ public:
     /// A step was closed, in whatever way.
     void stepped(steady_time now) noexcept;
 
+    /// What was wished for leads from generations of an epoch that is over.
+    void forget_bases() noexcept {
+        bases_.clear();
+        awaited_ = false;
+    }
+
     /// Puts on the shelf what is wished for. `stamp` is of the journal's newest generation; `words`
     /// are the bits as they are, ahead of it by what is open in the journal: then no key is told by
     /// its name, since whether its places are on is not known of that generation.

@@ -10,6 +10,7 @@
 #include "proxy/base/clock.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -23,6 +24,15 @@
 namespace reprise::proxy::peer {
 
 using wire_bytes = std::shared_ptr<const std::vector<std::byte>>;
+
+/// From one publication to the next at least, whatever changes and whoever wishes for a whole: a second more for each
+/// 2^24 bits, so that making wire forms stays below some per cent of one processor, and nobody who makes bits turn
+/// can have wholes sent as fast as they can be made.
+inline constexpr std::chrono::milliseconds least_publish_gap{1000};
+[[nodiscard]] constexpr std::chrono::milliseconds publish_gap(
+    std::uint64_t bits, std::chrono::milliseconds least = least_publish_gap) noexcept {
+    return least + std::chrono::seconds{bits >> 24};
+}
 
 /// "<epoch>-<counter>", both in hexadecimal: what entity-tags hold and `since` asks for.
 [[nodiscard]] std::string to_text(const filter::digest_generation& generation);

@@ -86,19 +86,32 @@ void told_bits::publish(steady_time steady, wall_time now) {
         (void)end_step(steady);
     }
     digests_.publish(filter::digest{shape_, words_, stamp()}, now);
+    published_ = steady;
     if (teller_) {
         teller_->whole_is_there();
     }
+}
+
+steady_time told_bits::next_whole() const noexcept {
+    return published_ ? *published_ + publish_gap(shape_.bits) : steady_time{};
+}
+
+steady_time told_bits::due_at() const noexcept {
+    if (!teller_ || !journal_) {
+        return steady_time::max();
+    }
+    return counter_ == 0 ? next_whole() : teller_->due_at(*journal_);
 }
 
 void told_bits::tell(bool publishes, steady_time steady, wall_time now, bool rides) {
     const auto newest = digests_.now();
     const bool is_whole_of_now = newest && !journal_->is_open() &&
                                  newest->bits->stamp().generation == stamp().generation;
-    const bool is_wanted = teller_ && teller_->wants_whole() && !is_whole_of_now;
+    const bool is_new = counter_ == 0;  // of this size
+    const bool is_wanted = is_new || (teller_ && teller_->wants_whole() && !is_whole_of_now);
     const bool is_due = publishes && !is_whole_of_now &&
                         (!teller_ || teller_->has_plain_readers(steady));
-    if (counter_ == 0 || is_wanted || is_due) {
+    if (is_due || (is_wanted && steady >= next_whole())) {
         try {
             publish(steady, now);
         } catch (const std::bad_alloc&) {
@@ -108,6 +121,11 @@ void told_bits::tell(bool publishes, steady_time steady, wall_time now, bool rid
             }
             throw;
         }
+    } else if (is_new) {
+        if (teller_) {
+            teller_->forget_bases();  // who is there will need the whole
+        }
+        return;
     } else if (teller_ && (rides || teller_->is_due(*journal_, steady))) {
         (void)end_step(steady);
     }

@@ -4,7 +4,12 @@
 // Whoever owns the filter says which bits turned; they and the keys that came go into a journal
 // (change_journal.hpp). A step of it is told as news (news_teller.hpp); a whole generation is made
 // when somebody wants it, and at the owner's pace while somebody asks who does not follow by news.
-// Bits of another size are another epoch.
+// Bits of another size are another epoch, which begins with a whole.
+//
+// A wish waits, as does a new size, until publish_gap is over since the last whole: what turns may be for
+// others to say (of a gateway's union it is each sibling's), and each step that no journal holds would be
+// a whole for everybody. News goes on meanwhile; of a new size it begins with the whole, and what was
+// told of the old one is there till then.
 
 #include "filter/digest.hpp"
 #include "filter/line_words.hpp"
@@ -51,7 +56,7 @@ public:
     [[nodiscard]] std::uint64_t keys() const noexcept { return keys_; }
 
     /// Last of all in a tick: tells what has turned. `publishes`: it is time for a whole generation,
-    /// for those who do not follow by news. `rides`: a step of what is told along with this has
+    /// for those who do not follow by news, by a pace of the owner's. `rides`: a step of what is told along with this has
     /// just ended, so that whoever waits for both is sent an answer in any case. @pre any() @throws std::bad_alloc; the next call goes on
     void tell(bool publishes, steady_time steady, wall_time now, bool rides = false);
 
@@ -60,16 +65,16 @@ public:
     [[nodiscard]] steady_time next_news() const noexcept {
         return teller_ ? teller_->next(urgency::ordinary) : steady_time{};
     }
-    /// When tell() will have something to tell; max: nothing.
-    [[nodiscard]] steady_time due_at() const noexcept {
-        return teller_ && journal_ ? teller_->due_at(*journal_) : steady_time::max();
-    }
+    /// When tell() will have something to tell, but for a whole that is wished for; max: nothing.
+    [[nodiscard]] steady_time due_at() const noexcept;
     [[nodiscard]] const publication& digests() const noexcept { return digests_; }
     [[nodiscard]] std::uint64_t bytes() const;
 
 private:
     bool end_step(steady_time steady);
     void publish(steady_time steady, wall_time now);
+    /// Before that a wish waits.
+    [[nodiscard]] steady_time next_whole() const noexcept;
     [[nodiscard]] filter::digest_stamp stamp() const;
 
     filter::seed_id seed_;
@@ -80,6 +85,7 @@ private:
     std::uint64_t keys_ = 0;
     std::optional<change_journal> journal_;
     std::optional<news_teller> teller_;
+    std::optional<steady_time> published_;
     publication digests_;
 };
 

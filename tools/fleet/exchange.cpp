@@ -4,6 +4,7 @@
 #include "proxy/http/message_head.hpp"
 #include "proxy/net/address.hpp"
 #include "proxy/peer/digest_fetch.hpp"
+#include "proxy/peer/publication.hpp"
 #include "proxy/peer/resource.hpp"
 
 #include <algorithm>
@@ -226,7 +227,7 @@ void exchange::tick(digest_number node) {
     const auto& rules = plan_.source;
     const auto enough = static_cast<double>(figures.bits_on) * rules.publish_after_change;
     const milliseconds wait = static_cast<double>(figures.changed) >= enough
-                                  ? rules.publish_at_most + std::chrono::seconds{figures.bits >> 24}
+                                  ? publish_gap(figures.bits, rules.publish_at_most)
                                   : milliseconds{rules.publish_after};
     const auto at = std::max(*figures.published_at + wait - wall(milliseconds{0}),
                              now_ + milliseconds{100});

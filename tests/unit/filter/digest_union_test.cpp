@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <random>
@@ -160,6 +161,89 @@ TEST_SUITE("filter/digest_union") {
         (void)all.take_changes();
         const auto nothing = all.take_changes();
         CHECK((!nothing.all && nothing.turned.empty()));
+    }
+
+    TEST_CASE("a digest that is far smaller than the others' is left out, and what it turns is no "
+              "change") {
+        digest_union all;
+        const auto one = digest_of_keys(doubled(7), 0, 300);
+        const auto other = digest_of_keys(doubled(7), 200, 500);
+        CHECK(all.put(0, one));
+        CHECK(all.put(1, other));
+        CHECK(all.put(2, digest_of_keys(doubled(0), 1000, 1100)));
+        CHECK_FALSE(all.is_in(2));
+        CHECK(all.members() == 2);
+        CHECK(all.left_out() == 1);
+        CHECK(words_of(one).size() == all.words().size());
+        CHECK(std::vector<std::uint64_t>{all.words().begin(), all.words().end()} ==
+              united({{0U, words_of(one)}, {1U, words_of(other)}}, all.words().size()));
+        (void)all.take_changes();
+        CHECK(all.flip(2, std::vector<std::uint64_t>{1, 2, 3}));
+        const auto nothing = all.take_changes();
+        CHECK((!nothing.all && nothing.turned.empty()));
+        // As soon as it is large enough it is in it.
+        CHECK(all.put(2, digest_of_keys(doubled(1), 1000, 1100)));
+        CHECK(all.is_in(2));
+        CHECK(all.left_out() == 0);
+        CHECK(names_all(all, 0, 500));
+        CHECK(names_all(all, 1000, 1100));
+        // What was turned while it was left out is known when it is let in.
+        CHECK(all.put(2, digest_of_keys(doubled(0), 1000, 1100)));
+        const std::vector<std::uint64_t> place{77};
+        CHECK(all.flip(2, place));
+        all.remove(1);
+        REQUIRE(all.is_in(2));
+        auto flipped = words_of(digest_of_keys(doubled(0), 1000, 1100));
+        flipped[1] ^= std::uint64_t{1} << 13;
+        CHECK(std::vector<std::uint64_t>{all.words().begin(), all.words().end()} ==
+              united({{0U, words_of(one)}, {2U, flipped}}, all.words().size()));
+    }
+
+    TEST_CASE("one that is far larger keeps no other out, and its size goes with it") {
+        digest_union all;
+        CHECK(all.put(0, digest_of_keys(doubled(10), 0, 100)));
+        CHECK(all.put(1, digest_of_keys(doubled(0), 200, 300)));
+        // Of two nobody can tell which is the odd one.
+        CHECK(all.is_in(0));
+        CHECK(all.is_in(1));
+        CHECK(names_all(all, 0, 100));
+        CHECK(names_all(all, 200, 300));
+        (void)all.take_changes();
+        CHECK(all.put(2, digest_of_keys(doubled(1), 400, 500)));
+        CHECK_FALSE(all.is_in(0));
+        CHECK(all.shape()->bits == doubled(1).bits);
+        CHECK(all.words().size() == doubled(1).bits / 64);
+        CHECK(all.take_changes().all);
+        CHECK(names_all(all, 200, 300));
+        CHECK(names_all(all, 400, 500));
+        CHECK_FALSE(names_all(all, 0, 100));
+        all.remove(2);
+        CHECK(all.is_in(0));
+        CHECK(all.shape()->bits == doubled(10).bits);
+        CHECK(names_all(all, 0, 100));
+        all.remove(0);
+        CHECK(all.shape()->bits == doubled(0).bits);
+        CHECK(names_all(all, 200, 300));
+    }
+
+    TEST_CASE("who is in it goes by the sizes alone, whoever came first") {
+        std::vector<digest> made;
+        for (const unsigned times : {0U, 1U, 2U, 9U}) {
+            made.push_back(digest_of_keys(doubled(times), times * 100, times * 100 + 50));
+        }
+        std::vector<unsigned> order{0, 1, 2, 3};
+        do {
+            digest_union all;
+            for (const auto member : order) {
+                CHECK(all.put(member, made[member]));
+            }
+            for (const auto member : order) {
+                CHECK(all.is_in(member) == (member != 3));
+            }
+            CHECK(all.shape()->bits == doubled(2).bits);
+            CHECK(names_all(all, 0, 50));
+            CHECK(names_all(all, 200, 250));
+        } while (std::next_permutation(order.begin(), order.end()));
     }
 
     TEST_CASE("its rate is that of all members' bits together") {

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -138,6 +139,75 @@ TEST_SUITE("peer/members_source") {
         CHECK(g.source.figures().left_out == 0);
         CHECK(g.source.figures().members == 3);
         CHECK(g.whole(start)->bits->may_contain(nth_key(1, 350)));
+    }
+
+    TEST_CASE(
+        "a digest far smaller than the others' is left out and shown so, until it has grown") {
+        gateway g;
+        const filter::bloom_size large{.bits = 1 << 20, .probes = 2};
+        const filter::bloom_size tiny{.bits = 1 << 12, .probes = 2};
+        CHECK(g.source.put(0, digest_of_keys(large, 0, 100)));
+        CHECK(g.source.put(1, digest_of_keys(large, 50, 150)));
+        CHECK_FALSE(g.source.put(2, digest_of_keys(tiny, 500, 520)));
+        CHECK(g.source.figures().members == 2);
+        CHECK(g.source.figures().left_out == 1);
+        const auto first = g.whole(start);
+        REQUIRE(first);
+        CHECK(first->bits->shape().bits == large.bits);
+        CHECK(first->bits->may_contain(nth_key(1, 149)));
+        CHECK_FALSE(first->bits->may_contain(nth_key(1, 510)));
+        const auto newest = g.source.news()->newest();
+        const std::vector<std::uint64_t> turned{1, 2, 3};
+        CHECK_FALSE(g.source.flip(2, digest_of_keys(tiny, 500, 520), turned));
+        g.source.tick(start + 1s, now);
+        CHECK(g.source.news()->newest() == newest);
+        CHECK(g.source.put(2, digest_of_keys(size, 500, 520)));
+        CHECK(g.source.figures().members == 3);
+        CHECK(g.source.figures().left_out == 0);
+        CHECK(g.whole(start + 2s)->bits->may_contain(nth_key(1, 510)));
+    }
+
+    TEST_CASE(
+        "a far larger digest that came first keeps no other out, and is left out by the third") {
+        gateway g;
+        CHECK(g.source.put(0, digest_of_keys({.bits = 1 << 21, .probes = 2}, 0, 100)));
+        CHECK(g.source.put(1, digest_of_keys(size, 200, 300)));
+        CHECK(g.source.put(2, digest_of_keys(size, 300, 400)));
+        CHECK(g.source.figures().members == 2);
+        CHECK(g.source.figures().left_out == 1);
+        CHECK_FALSE(g.source.flip(0, digest_of_keys({.bits = 1 << 21, .probes = 2}, 0, 100), {}));
+        const auto told = g.whole(start);
+        REQUIRE(told);
+        CHECK(told->bits->shape().bits == size.bits);
+        CHECK(told->bits->may_contain(nth_key(1, 250)));
+        CHECK(told->bits->may_contain(nth_key(1, 350)));
+        // When there are but two again, both are told of.
+        g.source.remove(2);
+        CHECK(g.source.figures().left_out == 0);
+        CHECK(g.whole(start + 1s)->bits->may_contain(nth_key(1, 50)));
+    }
+
+    TEST_CASE("whatever one sibling turns, the whole is made for others at its pace") {
+        gateway g;
+        const filter::bloom_size small{.bits = 1 << 16, .probes = 2};
+        CHECK(g.source.put(0, digest_of_keys({.bits = 1 << 22, .probes = 2}, 0, 100)));
+        CHECK(g.source.put(1, digest_of_keys(small, 200, 300)));
+        auto last = g.whole(start);
+        REQUIRE(last);
+        // Few places of it, and more of the union's than its journal holds.
+        std::vector<std::uint64_t> places(2048);
+        std::iota(places.begin(), places.end(), std::uint64_t{0});
+        unsigned wholes = 0;
+        for (unsigned step = 1; step <= 15; ++step) {
+            const auto newest = g.source.news()->newest();
+            CHECK(g.source.flip(1, digest_of_keys(small, 200, 300), places));
+            const auto next = g.whole(start + step * 200ms);
+            CHECK(g.source.news()->newest() != newest);
+            CHECK_FALSE(g.source.news()->reaches(newest));
+            wholes += next != last ? 1 : 0;
+            last = next;
+        }
+        CHECK(wholes == 3);
     }
 
     TEST_CASE("how many keys it stands for is told with it, as they are now") {

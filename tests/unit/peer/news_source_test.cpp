@@ -497,6 +497,40 @@ TEST_SUITE("peer/news_source") {
         }
     }
 
+    TEST_CASE("what came and left again between two wholes, and was told, is not left with who "
+              "asks for wholes") {
+        for (const bool squid : {false, true}) {
+            CAPTURE(squid);
+            auto with = plan();
+            with.squid = squid;
+            world w{with};
+            // So many that one more is no change worth a whole.
+            for (std::uint64_t i = 1000; i < 1500; ++i) {
+                w.hold(i);
+            }
+            auto r = quiet_reader(w);
+            const auto first = w.source.digests().now();
+            w.hold(1);
+            w.pass(200ms);
+            CHECK(r.ask());
+            CHECK(r.lists(1));
+            w.drop(1);
+            w.pass(200ms);
+            CHECK(w.source.figures().changed == 0);
+            if (!squid) {
+                w.shelf().note_plain();
+            }
+            // It holds something newer than was published, and would be sent the older one.
+            w.pass(31s);
+            const auto next = w.source.digests().now();
+            REQUIRE(next != first);
+            CHECK(next->bits->stamp().generation == w.shelf().newest());
+            CHECK(std::ranges::equal(next->bits->words(), first->bits->words()));
+            w.pass(31s);
+            CHECK(w.source.digests().now() == next);  // once
+        }
+    }
+
     TEST_CASE("a new size is a new epoch at once") {
         auto with = plan();
         with.least_capacity = 64;
