@@ -251,11 +251,17 @@ void source::make_newest() {
     }
 }
 
+// News makes generations too, beyond what was published. What it told of may have turned back since: then the bits are those
+// that were published, again, and not those that whoever took the news has. Their sums say so, which are kept in any case.
+bool source::is_as_told() const noexcept {
+    return steps_.empty() || steps_[(told_.steps - 1) % steps_.size()].sum == told_.sum;
+}
+
 bool source::publish() {
     const std::scoped_lock publishing{publishing_};
     {
         const held_region held{*this};
-        if (bits_.changed() != 0) {
+        if (bits_.changed() != 0 || !is_as_told()) {
             publish_bits();
         } else if (!published_.empty() &&
                    published_.front().made->stamp().generation.counter == told_.published) {

@@ -111,6 +111,7 @@ private:
     [[nodiscard]] std::uint64_t keys_now() const noexcept;
     [[nodiscard]] std::uint64_t each_generation() const noexcept;
     [[nodiscard]] bool is_told(const source_region::step& one) const noexcept;
+    [[nodiscard]] bool is_as_told() const noexcept;
     /// False where `places` has too little room.
     [[nodiscard]] bool look_back(digest_generation held, turns& out);
 

@@ -129,8 +129,8 @@ int reprise_source_set_room(reprise_source *source, uint64_t room);
 /* All is gone: the store was emptied. */
 void reprise_source_clear(reprise_source *source);
 
-/* Makes what is held now the newest digest, where anything changed, or takes that of another process; REPRISE_UNCHANGED else.
- * REPRISE_NO_MEMORY. */
+/* Makes what is held now the newest digest, where anything changed since the last, or since what news told, or takes that of another
+ * process; REPRISE_UNCHANGED else. REPRISE_NO_MEMORY. */
 int reprise_source_publish(reprise_source *source, reprise_error *error);
 
 /* Gives a reader who has the digest of this epoch and counter (0, 0: none) what makes it the newest: a delta, or the whole

@@ -414,6 +414,77 @@ TEST_SUITE("filter/c/shared_source") {
         }
     }
 
+    TEST_CASE(
+        "what turned back since it was told as news is published, for whoever took the news") {
+        const auto source = source_of(with_news(counting_options(), 1'000));
+        const auto siblings = siblings_of(siblings_options());
+        const auto reader = reader_of(siblings);
+        came(source, 0, 500, 0);
+        REQUIRE(reprise_source_publish(source.get(), nullptr) == REPRISE_OK);
+        follow(siblings, 0, source);
+        std::string wire;
+        // Keys that come and leave again, and some that leave and come again.
+        for (const bool comes_first : {true, false}) {
+            CAPTURE(comes_first);
+            const std::uint64_t first = comes_first ? 9'000 : 100;
+            const auto turn = [&](bool comes) {
+                if (comes) {
+                    came(source, first, first + 10, 0);
+                    return;
+                }
+                for (auto i = first; i < first + 10; ++i) {
+                    CHECK(reprise_source_left(source.get(), key_of(source, i)) == REPRISE_OK);
+                }
+            };
+            const auto named = [&] { return count_named(reader, source, 0, first, first + 10); };
+            turn(comes_first);
+            REQUIRE(told_news(source, read_of(siblings, 0), wire) == REPRISE_OK);
+            CHECK(take(siblings, 0, wire) == REPRISE_OK);
+            CHECK((named() == 10) == comes_first);
+            turn(!comes_first);
+            CHECK(figures_of(source).places_changed == 0);
+            CHECK(reprise_source_publish(source.get(), nullptr) == REPRISE_OK);
+            CHECK(follow(siblings, 0, source) > 0);
+            CHECK((named() == 10) != comes_first);
+            CHECK(read_of(siblings, 0).counter == figures_of(source).counter);
+            check_equal_bits(siblings, source);
+            CHECK(reprise_source_publish(source.get(), nullptr) == REPRISE_UNCHANGED);
+            CHECK(follow(siblings, 0, source) == 0);
+        }
+    }
+
+    TEST_CASE("news that leave what was published as it was are no reason to publish") {
+        const auto source = source_of(with_news(counting_options(), 1'000));
+        const auto siblings = siblings_of(siblings_options());
+        came(source, 0, 500, 0);
+        REQUIRE(reprise_source_publish(source.get(), nullptr) == REPRISE_OK);
+        follow(siblings, 0, source);
+        const auto came_and_left = [&] {
+            came(source, 9'000, 9'010, 0);
+            for (std::uint64_t i = 9'000; i < 9'010; ++i) {
+                CHECK(reprise_source_left(source.get(), key_of(source, i)) == REPRISE_OK);
+            }
+        };
+        came_and_left();
+        std::string wire;
+        REQUIRE(told_news(source, read_of(siblings, 0), wire) == REPRISE_OK);
+        CHECK(take(siblings, 0, wire) == REPRISE_OK);
+        CHECK(reprise_source_publish(source.get(), nullptr) == REPRISE_UNCHANGED);
+        CHECK(follow(siblings, 0, source) == 0);
+        // Nor is what turned since, and is again as it was told.
+        came_and_left();
+        CHECK(reprise_source_publish(source.get(), nullptr) == REPRISE_UNCHANGED);
+        CHECK(follow(siblings, 0, source) == 0);
+        // What news told, and is still so, is published once.
+        came(source, 9'000, 9'001, 0);
+        REQUIRE(told_news(source, read_of(siblings, 0), wire) == REPRISE_OK);
+        CHECK(take(siblings, 0, wire) == REPRISE_OK);
+        CHECK(reprise_source_publish(source.get(), nullptr) == REPRISE_OK);
+        CHECK(reprise_source_publish(source.get(), nullptr) == REPRISE_UNCHANGED);
+        follow(siblings, 0, source);
+        check_equal_bits(siblings, source);
+    }
+
     TEST_CASE("who is too far behind for news is to ask the whole, and is told so") {
         const auto source = source_of(with_news(counting_options(), 500));
         const auto siblings = siblings_of(siblings_options());
