@@ -1,3 +1,7 @@
+// The union is one list of words, and each word of it the OR of what the members that are in it have there.
+// Whoever comes, grows or goes may change who is in it, so that is judged anew each time (settle()); what
+// a member turns changes only the words that those places lie in (flip()).
+
 #include "filter/digest_union.hpp"
 
 #include "filter/bit_words.hpp"
