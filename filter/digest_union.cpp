@@ -27,13 +27,13 @@ bool are_doublings(std::uint64_t a, std::uint64_t b) noexcept {
     return most % least == 0 && std::has_single_bit(most / least);
 }
 
-// From the middle one, since no member alone, whatever size it takes and whenever it comes, moves that
-// beyond the sizes of the others; the largest, or the first, may be a liar's. By 64 times, since honest
-// ones that hold as much are four times apart at most (a digest shrinks below a quarter of its capacity).
-// A small one that is left out holds a 64th of what most do, or less: a node that begins empty is in it as
-// soon as it has more. The price: one that truly holds more than 64 times what most do is left out, too.
-bool are_far_apart(std::size_t a, std::size_t b) noexcept {
-    return std::max(a, b) / std::min(a, b) > digest_union::most_apart;
+// Than the second largest, which no member makes alone, whatever size it takes: to leave out one that is
+// honest takes two. By 64 times, since honest ones that hold as much are four times apart at most (a
+// digest shrinks below a quarter of its capacity), and one that holds a 64th of what another does is
+// missed little. None is left out for being large, though a liar may be that: where one node holds most, and
+// others have begun empty, that one is what there is to tell of.
+bool is_far_smaller(std::size_t size, std::size_t than) noexcept {
+    return than / size > digest_union::most_apart;
 }
 
 }  // namespace
@@ -85,35 +85,28 @@ void digest_union::unite() noexcept {
     }
 }
 
-// Of an even number the larger of two: it is the smaller ones, which have less, that are left out then.
-std::size_t digest_union::middle_size() const noexcept {
-    const auto half = members_.size() / 2;
+std::size_t digest_union::second_largest() const noexcept {
+    std::size_t largest = 0, second = 0;
     for (const auto& [member, its] : members_) {
         const auto size = its.words.size();
-        std::size_t smaller = 0, like = 0;
-        for (const auto& [other, theirs] : members_) {
-            smaller += theirs.words.size() < size ? 1 : 0;
-            like += theirs.words.size() == size ? 1 : 0;
-        }
-        if (smaller <= half && half < smaller + like) {
-            return size;
-        }
+        second = std::max(second, std::min(size, largest));
+        largest = std::max(largest, size);
     }
-    return 0;  // there are none
+    return second;
 }
 
 // Who is in it, how large it is, and its bits. By the sizes of those that are there alone; but it may stay
 // larger than it need be, so that readers need no new one each time that the largest goes and comes.
 // False: there is no memory for all that are to be in it, and the larger ones are left out.
 bool digest_union::settle() noexcept {
-    const auto middle = middle_size();
+    const auto second = second_largest();
     std::size_t largest = 0;
     for (auto& [member, its] : members_) {
         const auto size = its.words.size();
-        its.is_in = members_.size() < least_judged || !are_far_apart(size, middle);
-        largest = its.is_in ? std::max(largest, size) : largest;
+        its.is_in = !is_far_smaller(size, second);
+        largest = std::max(largest, size);
     }
-    const bool is_too_large = largest != 0 && are_far_apart(words_.size(), middle);
+    const bool is_too_large = largest != 0 && is_far_smaller(largest, words_.size());
     bool has_memory = true;
     if (words_.size() < largest || is_too_large) {
         try {

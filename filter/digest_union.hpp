@@ -14,9 +14,8 @@
 // counters, and what a member held is a copy of its own, so that none can leave anything behind.
 //
 // A place of a digest that is r times smaller than the union is r places of it: what that member tells in
-// one byte readers of the union are told in r. One that is r times larger than all others does the same
-// to them. So among three or more one that is far from the middle one's size is held, and left out
-// of the union until it is so no more.
+// one byte readers of the union are told in r. So one that is far smaller than two others is held, and
+// left out of the union until it is so no more.
 
 #include "filter/digest.hpp"
 #include "filter/seed_id.hpp"
@@ -36,15 +35,13 @@ namespace reprise::filter {
 /// Threads   one.
 class digest_union {
 public:
-    /// A digest more than so many times larger or smaller than the middle one of all is left out (why:
+    /// A digest more than so many times smaller than the second largest is left out (why:
     /// digest_union.cpp).
     static constexpr std::size_t most_apart = 64;
-    /// Of fewer none is: of two nobody can tell which is the odd one.
-    static constexpr std::size_t least_judged = 3;
 
     /// The digest of `member`, in place of the one it had. False: its bits say nothing of the others',
     /// for it has another seed or rate, or a layout or size that can't be repeated; then it is no
-    /// member. A larger one than any before, if it is not left out, makes the union as large.
+    /// member. A larger one than any before makes the union as large.
     /// O(bits * members / 64). @throws std::bad_alloc, and then it is no member
     bool put(unsigned member, const digest& its);
 
@@ -56,9 +53,8 @@ public:
     /// more as it lies in that else, and never more than put().
     bool flip(unsigned member, std::span<const std::uint64_t> places) noexcept;
 
-    /// What it alone had goes. The union keeps its size while that is not too far from the middle one of
-    /// those that are left. O(bits * members / 64). Where one of them would be in it now, and there is no
-    /// memory for a union so large, it stays left out.
+    /// What it alone had goes. The union keeps its size, if the largest that is left is not far smaller.
+    /// O(bits * members / 64).
     void remove(unsigned member) noexcept;
 
     /// Whether what the member has is in the union. By the sizes of all, whoever came first; so it may
@@ -99,7 +95,7 @@ private:
     [[nodiscard]] std::uint64_t united(std::size_t word) const noexcept;
     void set(std::size_t word, std::uint64_t bits) noexcept;
     void unite() noexcept;
-    [[nodiscard]] std::size_t middle_size() const noexcept;
+    [[nodiscard]] std::size_t second_largest() const noexcept;
     [[nodiscard]] bool settle() noexcept;
 
     std::optional<digest_shape> shape_;

@@ -182,7 +182,7 @@ constexpr metric peer_rows[] = {
           [](in from) { return members_of(from).members; }),
     plain("reprise_members_left_out",
           "members.left_out",
-          "Siblings whose digests are not: of another rate, or of a size far from the others'.",
+          "Siblings whose digests are not: of another rate, or far smaller than two others'.",
           [](in from) { return members_of(from).left_out; }),
     plain("reprise_members_filter_bytes",
           "members.filter_bytes",

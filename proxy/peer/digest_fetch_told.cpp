@@ -154,7 +154,7 @@ void digest_fetcher::shared::tell_members(one& sibling,
                   "siblings before it (digest.false_positive_rate must be the same on all), or is "
                   "more than ",
                   filter::digest_union::most_apart,
-                  " times as large or as small as most of theirs");
+                  " times smaller than two others");
     }
 }
 

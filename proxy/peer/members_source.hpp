@@ -7,7 +7,7 @@
 // hop from the gateway, and no farther (members of members are nobody's).
 //
 // Squids are no members, since their digests have another hash, nor are siblings whose digests say
-// nothing of the others' (another rate), or are many times larger or smaller than most of them
+// nothing of the others' (another rate), or are many times smaller than two others
 // (filter/digest_union): their log line says so, once. One that was left out is a member as soon as it
 // fits what the others have become.
 
@@ -32,7 +32,7 @@ namespace reprise::proxy::peer {
 
 struct members_figures {
     std::uint64_t members = 0;   ///< whose digests are in it
-    std::uint64_t left_out = 0;  ///< whose are not: of another rate, or far from the others' size
+    std::uint64_t left_out = 0;  ///< whose are not: of another rate, or far smaller than two others
     std::uint64_t bits = 0, bits_on = 0;
     double false_positive_rate = 0;
     std::uint64_t bytes = 0;

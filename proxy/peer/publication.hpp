@@ -25,8 +25,8 @@ namespace reprise::proxy::peer {
 
 using wire_bytes = std::shared_ptr<const std::vector<std::byte>>;
 
-/// From one publication to the next at least, whatever changes and whoever wishes for a whole: a second more for each
-/// 2^24 bits, so that making wire forms stays below some per cent of one processor, and nobody who makes bits turn
+/// From one publication to the next at least, whatever changes and whoever wishes for a whole, but for the pace
+/// of publish_after and a first one: a second more for each 2^24 bits, so that making wire forms stays below some per cent of one processor, and nobody who makes bits turn
 /// can have wholes sent as fast as they can be made.
 inline constexpr std::chrono::milliseconds least_publish_gap{1000};
 [[nodiscard]] constexpr std::chrono::milliseconds publish_gap(
