@@ -20,8 +20,8 @@ constexpr steady_time never{};
 
 constexpr std::uint64_t pause_above = 8u << 20;  // queued bytes
 
-// At the end what is reclaimed and not told yet is told: what was said is then what is there. Whoever
-// listens ends too, as a rule, so nobody waits longer for it.
+// Before a stop what is reclaimed and not told yet is told, so that what was said last is what is there.
+// Not before the store is lent, which somebody waits for: it is told by whoever comes to write here again.
 constexpr std::chrono::seconds tell_at_most{1};
 
 }  // namespace
@@ -339,11 +339,15 @@ void writer::write_the_rest(std::unique_lock<std::mutex>& lock) {
         journal_broken_ = true;
         log::error("disk: ", core_->settings.path, ": the last purges may not be kept");
     }
-    const auto until = steady_now() + tell_at_most;
-    while (reclaimer_.has_untold() && steady_now() < until) {
-        reclaimer_.tell_one();
-    }
     lock.lock();
+    if (stopping_) {
+        lock.unlock();
+        const auto until = steady_now() + tell_at_most;
+        while (reclaimer_.has_untold() && steady_now() < until) {
+            reclaimer_.tell_one();
+        }
+        lock.lock();
+    }
 }
 
 // Lent, until it is taken back. False: stop. What was noted in the last moment is written first, since
