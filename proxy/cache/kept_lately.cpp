@@ -1,14 +1,17 @@
 #include "proxy/cache/kept_lately.hpp"
 
 #include "proxy/base/relaxed.hpp"
-
-#include <functional>
+#include "proxy/net/secret_name.hpp"
 
 namespace reprise::proxy::cache {
 
+kept_lately::kept_lately() {
+    net::secret_name::draw_secret();
+}
+
 std::size_t kept_lately::place_of(std::string_view url) noexcept {
     const auto path = url.substr(0, url.find('?'));
-    return std::hash<std::string_view>{}(path.substr(0, path.rfind('/') + 1)) % places;
+    return net::secret_name{path.substr(0, path.rfind('/') + 1), {}}.bits() % places;
 }
 
 void kept_lately::note(std::string_view url, bool kept) noexcept {

@@ -5,8 +5,8 @@
 // A directory is a URL up to its path's last slash. One small count for each, in a table of fixed size
 // by hash: what was stored adds one, up to `enough`; what was not begins anew. So a directory whose
 // responses are now stored and now not is seldom relied on. What is remembered is a hint and nothing
-// else: directories that share a place mislead each other, and a wrong word is taken back when the
-// head is there.
+// else: directories that share a place mislead each other, by chance alone (net/secret_name), and a wrong
+// word is taken back when the head is there.
 
 #include <array>
 #include <atomic>
@@ -21,6 +21,9 @@ namespace reprise::proxy::cache {
 class kept_lately {
 public:
     static constexpr std::uint8_t enough = 3;
+
+    /// @throws std::runtime_error: there are no random bytes
+    kept_lately();
 
     void note(std::string_view url, bool kept) noexcept;
     /// The last `enough` of its directory were.

@@ -7,7 +7,7 @@ namespace reprise::proxy::net {
 secret_name distrusted_origins::name_of(std::string_view host, std::uint16_t port, bool tls) {
     const std::array where{
         static_cast<char>(port >> 8), static_cast<char>(port), tls ? '\1' : '\0'};
-    return secret_name_of(host, {where.data(), where.size()});
+    return {host, {where.data(), where.size()}};
 }
 
 bool distrusted_origins::note(secret_name name, steady_time now) noexcept {

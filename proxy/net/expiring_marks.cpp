@@ -19,7 +19,7 @@ std::uint64_t second_of(steady_time at) noexcept {
 
 // What a word has of its name; its place has the lowest bits.
 std::uint64_t tag_of(secret_name name) noexcept {
-    return static_cast<std::uint64_t>(name) & ~time_mask;
+    return name.bits() & ~time_mask;
 }
 
 // Seconds until the word's end; 0: it is over, or there never was one.

@@ -35,7 +35,7 @@ private:
         std::atomic<std::uint64_t> words[ways]{};
     };
     [[nodiscard]] bucket& bucket_of(secret_name name) const noexcept {
-        return buckets_[static_cast<std::uint64_t>(name) & mask_];
+        return buckets_[name.bits() & mask_];
     }
     std::uint64_t mask_;
     std::unique_ptr<bucket[]> buckets_;

@@ -34,9 +34,8 @@ void give_way(int priority) noexcept {
     (void)done;
 }
 
-secret_name place_of(const password_checks::order& one) {
-    return secret_name_of({reinterpret_cast<const char*>(one.from.data()), one.from.size()},
-                          one.speaks_for_many ? std::string_view{one.name} : std::string_view{});
+secret_name name_at(const address_bytes& address, std::string_view user) {
+    return {{reinterpret_cast<const char*>(address.data()), address.size()}, user};
 }
 
 }  // namespace
@@ -79,8 +78,8 @@ void try_limits::make_room(steady_time now) {
     std::erase_if(places_,
                   [now](const auto& one) { return now - one.second.last > forgotten_after; });
     if (places_.size() >= most_places) {
-        // Whoever has so many addresses is not held by them: the bound on what all may try at once
-        // does that.
+        // Whoever has so many addresses, or names at one that speaks for many, is not held by this: the
+        // bound on what all may try at once does that.
         places_.erase(places_.begin());
     }
 }
@@ -105,7 +104,8 @@ bool password_checks::begin(order one, call told, steady_time now) {
         ++asking_;
         return true;
     }
-    const auto where = place_of(one);
+    const auto address = name_at(one.from, {});
+    const auto where = one.speaks_for_many ? name_at(one.from, one.name) : address;
     const auto of_address = static_cast<std::size_t>(
         std::count_if(under_way_.begin(), under_way_.end(), [&](const auto& each) {
             return each.second.of.from == one.from;
@@ -114,13 +114,13 @@ bool password_checks::begin(order one, call told, steady_time now) {
         under_way_.contains(one.which) || !limits_.may_try(where, now)) {
         return false;
     }
-    const auto by = lane_of(where, now);
+    const auto by = lane_of(address, now);
     auto& threads = threads_[static_cast<std::size_t>(by)];
     if (!threads) {
         threads.emplace(1);
     }
     const auto which = one.which;
-    check made{std::move(one), where, {}};
+    check made{std::move(one), where, address, {}};
     made.told.push_back(std::move(told));
     under_way_.emplace(which, std::move(made));
     ++asking_;
@@ -146,9 +146,9 @@ std::vector<password_checks::call> password_checks::take_out(const login_hash& w
     return std::move(of.told);
 }
 
-password_checks::lane password_checks::lane_of(secret_name where, steady_time now) const {
+password_checks::lane password_checks::lane_of(secret_name address, steady_time now) const {
     const auto [prompt, patient] = in_lane_;
-    return limits_.was_wrong(where, now) || prompt > patient + 1 ? lane::patient : lane::prompt;
+    return limits_.was_wrong(address, now) || prompt > patient + 1 ? lane::patient : lane::prompt;
 }
 
 void password_checks::carry_out(const login_hash& which, lane by) {
@@ -181,6 +181,9 @@ void password_checks::carry_out(const login_hash& which, lane by) {
                 known_.note(which, of.users->generation(), whose, now);
             } else if (tried) {
                 limits_.note(one->where, false, now);
+                if (one->where != one->address) {
+                    limits_.note(one->address, false, now);
+                }
             }
         } catch (const std::bad_alloc&) {
             // Then it is tried again the next time.

@@ -6,8 +6,8 @@
 // that many connections send at once are tried once. An address that sends wrong ones is made to wait,
 // for longer each time; and what comes from one that has sent two is tried by one of the two threads
 // alone, which gives way to whatever else there is to do: on a machine without a moment to spare
-// others need not wait for that. Behind an address that speaks for many that is so of each user's
-// name: one program with an old password shuts out nobody else. What is known already
+// others need not wait for that. Behind an address that speaks for many each user's name waits for
+// itself: one program with an old password shuts out nobody else. What is known already
 // (known_logins) never comes here.
 //
 // Threads  any, but for finish and destruction.
@@ -89,7 +89,8 @@ public:
 private:
     struct check {
         order of;
-        secret_name where{};  // what waits if it is wrong
+        // What waits if it is wrong; and what is tried with less haste, which no other name escapes.
+        secret_name where{}, address{};
         std::vector<call> told;
     };
     /// Threads of one check at a time each.
@@ -97,7 +98,7 @@ private:
         prompt,   ///< for those who have sent no wrong one lately
         patient,  ///< for those who have, and where it has less to do
     };
-    [[nodiscard]] lane lane_of(secret_name where, steady_time now) const;  // with guard_ held
+    [[nodiscard]] lane lane_of(secret_name address, steady_time now) const;  // with guard_ held
     void carry_out(const login_hash& which, lane by);
     /// Ends a check, and says who waits for it; with guard_ held.
     std::vector<call> take_out(const login_hash& which, lane by) noexcept;

@@ -13,34 +13,33 @@ std::string_view bytes_of(const std::uint16_t& port) noexcept {
 
 }  // namespace
 
-// Of the names, which those below may not throw for.
 refusals::refusals() {
-    static_cast<void>(secret_name_of({}, {}));
+    secret_name::draw_secret();
 }
 
 bool refusals::note_client(const address_bytes& client,
                            std::string_view host,
                            steady_time until,
                            steady_time now) noexcept {
-    return clients_.note(secret_name_of(bytes_as_text(client), host), until, now);
+    return clients_.note(secret_name{bytes_as_text(client), host}, until, now);
 }
 
 bool refusals::has_client(const address_bytes& client,
                           std::string_view host,
                           steady_time now) const noexcept {
-    return clients_.has(secret_name_of(bytes_as_text(client), host), now);
+    return clients_.has(secret_name{bytes_as_text(client), host}, now);
 }
 
 void refusals::note_taken(const address_bytes& client,
                           std::string_view host,
                           steady_time now) noexcept {
-    static_cast<void>(taken_.note(secret_name_of(bytes_as_text(client), host), now + spare, now));
+    static_cast<void>(taken_.note(secret_name{bytes_as_text(client), host}, now + spare, now));
 }
 
 bool refusals::is_refusal(const address_bytes& client,
                           std::string_view host,
                           steady_time now) noexcept {
-    const auto name = secret_name_of(bytes_as_text(client), host);
+    const auto name = secret_name{bytes_as_text(client), host};
     if (!taken_.has(name, now)) {
         return true;
     }
@@ -49,11 +48,11 @@ bool refusals::is_refusal(const address_bytes& client,
 }
 
 bool refusals::note_host(std::string_view host, std::uint16_t port, steady_time now) noexcept {
-    return hosts_.note(secret_name_of(bytes_of(port), host), now + for_a_host, now);
+    return hosts_.note(secret_name{bytes_of(port), host}, now + for_a_host, now);
 }
 
 bool refusals::has_host(std::string_view host, std::uint16_t port, steady_time now) const noexcept {
-    return hosts_.has(secret_name_of(bytes_of(port), host), now);
+    return hosts_.has(secret_name{bytes_of(port), host}, now);
 }
 
 }  // namespace reprise::proxy::net

@@ -22,14 +22,14 @@ secret_bytes drawn() {
 
 }  // namespace
 
-secret_name secret_name_of(std::string_view first, std::string_view second) {
+secret_name::secret_name(std::string_view first, std::string_view second) {
     static const auto secret = drawn();
     const auto hash = [](const void* bytes, std::size_t size) {
         return XXH3_64bits_withSecret(bytes, size, secret.data(), secret.size());
     };
     const std::uint64_t both[] = {hash(first.data(), first.size()),
                                   hash(second.data(), second.size())};
-    return secret_name{hash(both, sizeof both)};
+    bits_ = hash(both, sizeof both);
 }
 
 }  // namespace reprise::proxy::net

@@ -207,7 +207,7 @@ TEST_SUITE("net/password_checks") {
 
     TEST_CASE("an address waits longer for each wrong password, and not after a right one") {
         try_limits limits;
-        const auto who = secret_name_of("192.0.2.1", "");
+        const auto who = secret_name{"192.0.2.1", ""};
         auto now = start;
         for (unsigned i = 0; i < try_limits::free_tries; ++i) {
             limits.note(who, false, now);
@@ -216,7 +216,7 @@ TEST_SUITE("net/password_checks") {
         limits.note(who, false, now);
         CHECK_FALSE(limits.may_try(who, now + 499ms));
         CHECK(limits.may_try(who, now + 500ms));
-        CHECK(limits.may_try(secret_name_of("192.0.2.2", ""), now));
+        CHECK(limits.may_try(secret_name{"192.0.2.2", ""}, now));
         limits.note(who, false, now);
         CHECK_FALSE(limits.may_try(who, now + 999ms));
         for (int i = 0; i < 40; ++i) {
@@ -261,13 +261,24 @@ TEST_SUITE("net/password_checks") {
     }
 
     TEST_CASE("what a place tries that has sent wrong ones holds up nobody else's") {
+        bool for_many = false;  // then the names they send are no way around it
+        SUBCASE("of one client") {}
+        SUBCASE("of many") {
+            for_many = true;
+        }
         const auto users = some_users();
         answers theirs;
         answers ours;
         password_checks checks;
+        const auto wrong_one = [&](const std::string& password) {
+            auto one = order_for(users, password, 2);
+            one.speaks_for_many = for_many;
+            one.name = for_many ? "ann" + password : "ann";
+            return one;
+        };
         // Times are the clock's throughout: by it the checks note when a wrong one was tried.
         for (const std::string wrong : {"1", "2"}) {
-            REQUIRE(checks.begin(order_for(users, wrong, 2), theirs.call(), steady_now()));
+            REQUIRE(checks.begin(wrong_one(wrong), theirs.call(), steady_now()));
             REQUIRE(theirs.wait(wrong == "1" ? 1 : 2));
         }
         // Theirs is under way, and stays so, until ours is told.
@@ -276,7 +287,7 @@ TEST_SUITE("net/password_checks") {
             begins(std::move(whose));
             were_told = ours.wait(1);
         };
-        REQUIRE(checks.begin(order_for(users, "3", 2), held, steady_now()));
+        REQUIRE(checks.begin(wrong_one("3"), held, steady_now()));
         REQUIRE(theirs.wait(3));
         REQUIRE(checks.begin(order_for(users, "right", 1), ours.call(), steady_now()));
         REQUIRE(ours.wait(1));
