@@ -47,10 +47,11 @@ forward_reason forward_of(rule why) noexcept {
     return forward_reason::none;
 }
 
-// RFC 9111 5.2.1.2, 5.2.1.3: how stale a response this client bears, if any, goes before what the
-// origin allows for all.
+// RFC 9111 5.2.1.1 to 5.2.1.3: how stale a response this client bears, if any, goes before what the
+// origin allows for all. Who says max-age alone bears none.
 bool bounds_staleness(const http::request_directives& asked) noexcept {
-    return asked.max_stale || asked.min_fresh.value_or(http::seconds{0}) > http::seconds{0};
+    return asked.max_stale || asked.max_age ||
+           asked.min_fresh.value_or(http::seconds{0}) > http::seconds{0};
 }
 
 bool serves(part_use use) noexcept {
@@ -263,8 +264,9 @@ bool may_validate(const lookup_result& kept, const request_facts& facts, wall_ti
         facts.asked.no_store) {
         return false;
     }
-    const auto lines = kept.response->fields();
-    return !http::validators_of(lines, now).empty();
+    const auto status = kept.response->status();
+    return status >= 200 && status < 300 &&
+           !http::validators_of(kept.response->fields(), now).empty();
 }
 
 bool may_stand_in(const lookup_result& kept,

@@ -99,7 +99,9 @@ struct verdict {
 
 /// Whether the origin is asked by the validators of what is stored (RFC 9111 4.3.1), which must
 /// have some: for a GET without conditions that are the origin's to judge, whose answer may be
-/// stored (5.2.1.5). Parts too, though a 304 then serves a range that they hold and nothing more.
+/// stored (5.2.1.5). Parts too, though a 304 then serves a range that they hold and nothing more. Not for a
+/// stored error or redirection: a 304 says that the answer would have been a 200 (RFC 9110 15.4.5), so
+/// it would say that the error is over, and be taken to confirm it.
 [[nodiscard]] bool may_validate(const lookup_result& kept,
                                 const request_facts& facts,
                                 wall_time now);

@@ -72,7 +72,8 @@ TEST_SUITE("scenario/rfc9111_model") {
             const std::lock_guard lock{guard_};
             ++asked_;
             validated_ = request.has("If-None-Match") || request.has("If-Modified-Since");
-            confirmed_ = next_.confirms && !next_.etag.empty() &&
+            // Only what would be a 2xx without the condition (RFC 9110 13.2.1).
+            confirmed_ = next_.confirms && next_.status[0] == '2' && !next_.etag.empty() &&
                          request.get("If-None-Match") == next_.etag;
             connection.send(confirmed_
                                 ? "HTTP/1.1 304 Not Modified\r\n" + next_.fields + "\r\n"
@@ -137,7 +138,7 @@ TEST_SUITE("scenario/rfc9111_model") {
                 b.fields += "Age: " + pick<std::string>({"0", "10", "50", "100"}) + "\r\n";
             }
             if (chance(2)) {
-                b.etag = "\"" + std::to_string(random_() % 3) + "\"";
+                b.etag = "\"" + std::to_string(random_() % 2) + "\"";
                 b.fields += "ETag: " + b.etag + "\r\n";
             }
             if (chance(3) && b.status[0] < '4' && b.status[1] != '9') {
@@ -148,7 +149,7 @@ TEST_SUITE("scenario/rfc9111_model") {
                 b.vary = "Vary: " + pick<std::string>({"X-Lang", "x-lang, X-Kind", "*"}) + "\r\n";
             }
             b.body = "body " + std::to_string(++bodies_);
-            b.confirms = chance(2);
+            b.confirms = !chance(4);
             return b;
         }
 
@@ -300,6 +301,7 @@ TEST_SUITE("scenario/rfc9111_model") {
         // REPRISE_SEEDS: further stories, for a long run by hand.
         const char* const more = std::getenv("REPRISE_SEEDS");
         const unsigned last = more != nullptr ? static_cast<unsigned>(std::atoi(more)) : 8;
+        unsigned confirmations = 0;
         for (unsigned seed = 1; seed <= last; ++seed) {
             CAPTURE(seed);
             story one{seed};
@@ -307,10 +309,11 @@ TEST_SUITE("scenario/rfc9111_model") {
                 CAPTURE(step);
                 one.step();
             }
-            // The story is worth telling: neither is rare.
+            // The stories are worth telling: neither is rare.
             CHECK(one.hits() > 60);
-            CHECK(one.confirmations() > 3);
+            confirmations += one.confirmations();
         }
+        CHECK(confirmations > 4 * last);
     }
 
 }  // TEST_SUITE

@@ -22,6 +22,7 @@ struct kept_as {
     std::string fields = {};
     http::response_directives directives = {};
     std::chrono::seconds lifetime = 100s;
+    unsigned status = 200;
 };
 
 lookup_result kept(const kept_as& how) {
@@ -30,6 +31,7 @@ lookup_result kept(const kept_as& how) {
     index_head(made);
     made->directives = how.directives;
     made->freshness.lifetime = how.lifetime;
+    made->status = how.status;
     made->reusable_until = http::reusable_until(made->directives, made->freshness);
     return {lookup::present, made};
 }
@@ -103,6 +105,14 @@ TEST_SUITE("cache/verdict") {
         CHECK(judged(kept({.fields = with_etag}), {}, 150s).what == ruling::validate);
         CHECK(judged(kept({}), {}, 150s).what == ruling::forward);
         CHECK(judged(kept({}), {}, 150s).forward == forward_reason::stale);
+        // A 304 would say that the error, or the redirection, is over.
+        for (const unsigned status : {301U, 404U, 410U, 500U}) {
+            CAPTURE(status);
+            CHECK(judged(kept({.fields = with_etag, .status = status}), {}, 150s).what ==
+                  ruling::forward);
+        }
+        CHECK(judged(kept({.fields = with_etag, .status = 203}), {}, 150s).what ==
+              ruling::validate);
         // A HEAD's answer is not stored.
         CHECK(judged(kept({.fields = with_etag}), {}, 150s, false).what == ruling::forward);
         CHECK(judged(kept({.fields = with_etag}), {directives("no-store")}, 150s).what ==
@@ -138,6 +148,8 @@ TEST_SUITE("cache/verdict") {
               ruling::validate);
         CHECK(judged(stored, {directives("min-fresh=5")}, 120s).what == ruling::validate);
         CHECK(judged(stored, {directives("max-stale=10")}, 120s).what == ruling::validate);
+        // Who says max-age alone wants nothing stale (RFC 9111 5.2.1.1).
+        CHECK(judged(stored, {directives("max-age=600")}, 120s).what == ruling::validate);
         CHECK(judged(stored, {directives("max-stale=25")}, 120s).what == ruling::stale_hit);
     }
 
