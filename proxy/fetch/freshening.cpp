@@ -198,6 +198,9 @@ cache::stored_ptr freshening::by_not_modified() {
     if (http::judge_validation(known, size, judged, came_.came) != http::validation::confirmed) {
         return nullptr;
     }
+    if (http::tag_was_weakened(known, newer)) {
+        std::erase_if(newer, [](const auto& line) { return line.id == http::field_id::etag; });
+    }
     const auto next = made_of(stored, newer);
     if (!next) {
         return nullptr;

@@ -219,15 +219,19 @@ validation judge_validation(field_list stored,
     const auto old_date = first_value(stored, field_id::last_modified);
     const auto new_date = first_value(not_modified, field_id::last_modified);
 
+    const bool same_strong_date = !old_date.empty() && old_date == new_date &&
+                                  has_strong_last_modified(stored, now);
     if (!old_etag.empty() && !new_etag.empty()) {
-        const bool same = is_strong(new_etag) ? equal_strong(old_etag, new_etag)
-                                              : equal_weak(old_etag, new_etag);
+        const bool same = is_strong(new_etag)
+                              ? equal_strong(old_etag, new_etag) ||
+                                    (same_strong_date && tag_was_weakened(stored, not_modified))
+                              : equal_weak(old_etag, new_etag);
         if (!same) {
             return validation::other_validator;
         }
     } else if (!new_etag.empty()) {
         const bool same = !old_date.empty() && old_date == new_date;
-        if (!same || (is_strong(new_etag) && !has_strong_last_modified(stored, now))) {
+        if (!same || (is_strong(new_etag) && !same_strong_date)) {
             return validation::other_validator;
         }
     } else if (!old_date.empty() && !new_date.empty() && old_date != new_date) {
@@ -237,6 +241,12 @@ validation judge_validation(field_list stored,
         return validation::other_length;
     }
     return validation::confirmed;
+}
+
+bool tag_was_weakened(field_list stored, field_list not_modified) noexcept {
+    const auto old_etag = first_value(stored, field_id::etag);
+    const auto new_etag = first_value(not_modified, field_id::etag);
+    return is_strong(new_etag) && !is_strong(old_etag) && equal_weak(old_etag, new_etag);
 }
 
 std::string_view to_string(head_effect effect) noexcept {

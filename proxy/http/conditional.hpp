@@ -80,7 +80,10 @@ enum class validation : std::uint8_t {
 /// RFC 9111 4.3.4, for a request that carried validators_of(stored).
 ///
 /// - Both have an ETag: a strong one must equal a strong one byte by byte, a weak one is compared
-///   weakly. Nothing else is then asked of validators.
+///   weakly. Nothing else is then asked of validators. But where a strong one is the stored weak one
+///   without its W/, and both have the same strong Last-Modified, that is the strong validator in common
+///   which 4.3.4 asks for: a server that compresses as it sends weakens the tag of what it sends, and not
+///   that of its 304s (tag_was_weakened()).
 /// - Else an ETag that the stored response never had is believed to be its own where the Last-Modified of both
 ///   is the same, and, if the ETag is strong, where that is strong too: a second before the stored Date
 ///   (RFC 9110 8.8.2.2). Bytes of two representations would be joined by it otherwise.
@@ -95,6 +98,10 @@ enum class validation : std::uint8_t {
                                           std::uint64_t stored_length,
                                           field_list not_modified,
                                           wall_time now) noexcept;
+
+/// The 304's ETag is strong, and the stored one the same, but weak: it is of other bytes than those that are
+/// stored, and they are not to get it.
+[[nodiscard]] bool tag_was_weakened(field_list stored, field_list not_modified) noexcept;
 
 /// What a response to HEAD says of a stored response to GET for the same URL that HEAD's request
 /// would have selected (RFC 9111 4.3.5).

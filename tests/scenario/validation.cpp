@@ -2,6 +2,9 @@
 
 #include "tests/scenario/world.hpp"
 
+#include <atomic>
+#include <memory>
+
 TEST_SUITE("scenario/validation") {
 
     using namespace reprise::tests;
@@ -70,6 +73,46 @@ TEST_SUITE("scenario/validation") {
         CHECK(hit.get("X-Kept") == "old");
         CHECK(hit.body == "hello");
         CHECK(w.origin.count("/a") == 2);
+    }
+
+    TEST_CASE(
+        "a 304 with the tag that compression weakens confirms, and the stored one stays weak") {
+        // As nginx does with gzip: its 304s are none of what it compresses.
+        world w;
+        const auto date = http_date(std::chrono::hours{-24});
+        w.origin.on("/a", [date](origin_request& request, origin_connection& connection) {
+            const auto fields = "Cache-Control: max-age=0\r\nLast-Modified: " + date +
+                                "\r\nDate: " + http_date(std::chrono::hours{0}) + "\r\n";
+            connection.send(request.get("If-None-Match") == "W/\"v1\""
+                                ? raw_head("304 Not Modified", fields + "ETag: \"v1\"\r\n")
+                                : ok(fields + "ETag: W/\"v1\"\r\n", "packed"));
+        });
+        CHECK(w.get("/a").body == "packed");
+        for (std::size_t asked = 2; asked < 5; ++asked) {
+            const auto again = w.get("/a");
+            CHECK(again.body == "packed");
+            CHECK(again.get("ETag") == "W/\"v1\"");
+            CHECK(cache_status_of(again).fwd_status == "304");
+            CHECK(w.origin.count("/a") == asked);
+        }
+    }
+
+    TEST_CASE("a 304 to an error's validator would say that the error is over: it is asked anew") {
+        world w;
+        auto mended = std::make_shared<std::atomic<bool>>(false);
+        w.origin.on("/a", [mended](origin_request& request, origin_connection& connection) {
+            const std::string fields = "Cache-Control: max-age=0\r\nETag: \"v1\"\r\n";
+            connection.send(!*mended ? answer("404 Not Found", fields, "page")
+                            : request.get("If-None-Match") == "\"v1\""
+                                ? raw_head("304 Not Modified", fields)
+                                : ok(fields, "page"));
+        });
+        CHECK(w.get("/a").status == 404);
+        CHECK(w.get("/a").status == 404);
+        *mended = true;
+        CHECK(w.get("/a").status == 200);
+        CHECK(w.get("/a").status == 200);
+        CHECK(w.origin.count("/a") == 4);
     }
 
     TEST_CASE("a 304's Content-Length says nothing of the stored body") {
