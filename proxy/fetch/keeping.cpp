@@ -91,7 +91,7 @@ bool keeping::is_older_elsewhere(const received& came) const {
 
 // Storable, but must not replace what is stored, whatever its lifetime: a refusal (perhaps this
 // client's alone) or an error.
-bool keeping::leaves_stored(const received& came) const {
+bool keeping::leaves_stored(const received& came, const cache::fetched_head& head) const {
     const auto status = came.head.status;
     if (order_.behind()) {
         return !ends_use(status, true);
@@ -99,16 +99,23 @@ bool keeping::leaves_stored(const received& came) const {
     if (order_.as<wanted::gap>() != nullptr) {
         return status >= 500 || status == 429;
     }
-    if (!order_.replaces || !is_server_error(status)) {
+    // An error without a lifetime of its own (freshness.negative), which is 500 to 599 here.
+    const bool has_made_up_life = status >= 500 &&
+                                  head.freshness.source == http::lifetime_source::negative;
+    if (!order_.replaces || !(is_server_error(status) || has_made_up_life)) {
         return false;
     }
-    // It may stand in for the errors to come, as it does for this one.
     const auto& freshness = order_.now_settings->options.freshness;
     const auto kept = held_for(w_.common.store, order_);
     if (!kept) {
         return false;
     }
     const auto& stored = *kept;
+    if (has_made_up_life && stored.status() < 500 &&
+        http::remaining(stored.freshness(), came.resident_came) > http::seconds{0}) {
+        return true;  // one client's reload in a bad moment is no reason to take from all what is fresh
+    }
+    // It may stand in for the errors to come, as it does for this one.
     return http::may_serve_on_error(stored.directives(), stored.freshness(), came.resident_came) ||
            (freshness.stale_on_error_status && !http::forbids_stale(stored.directives()) &&
             -http::remaining(stored.freshness(), came.resident_came) < freshness.stale_on_error);
@@ -199,7 +206,7 @@ void keeping::judge(cache::fetched_head& head, const received& came) {
                 as_whole == http::storability::storable && !order_.url.empty();
     storable_ = order_.may_store && whom_ != word_of::unkept_sibling &&
                 head.verdict == http::storability::storable && !order_.url.empty();
-    if (storable_ && leaves_stored(came)) {
+    if (storable_ && leaves_stored(came, head)) {
         storable_ = false;
         head.detail = "error";
     } else if (storable_ && is_older_elsewhere(came)) {

@@ -35,6 +35,34 @@ TEST_CASE("an error with a lifetime does not take the place of what may stand in
     CHECK(bad.found() == "hello");
 }
 
+TEST_CASE("an error with a lifetime of ours takes the place of nothing that is fresh") {
+    auto options = with_memory(1u << 20);
+    options.freshness.negative = std::chrono::seconds{10};
+    for (const std::string status : {"500 No", "501 No", "503 No", "521 No", "599 No"}) {
+        CAPTURE(status);
+        node at{options};
+        see(at, of_five, true);
+        arrival bad{at};
+        bad.order->replaces = true;
+        CHECK(bad.head(status + "\r\nContent-Length: 5\r\n").detail == "error");
+        bad.body("sorry");
+        bad.end();
+        CHECK(bad.found() == "hello");
+        // What is not fresh it may: the origin is spared then.
+        node later{options};
+        see(later,
+            "200 OK\r\nCache-Control: max-age=60\r\nAge: 70\r\nETag: \"1\"\r\nContent-Length: "
+            "5\r\n",
+            true);
+        arrival error{later};
+        error.order->replaces = true;
+        error.head(status + "\r\nContent-Length: 5\r\n");
+        error.body("sorry");
+        error.end();
+        CHECK(error.found() == "sorry");
+    }
+}
+
 TEST_CASE("what a validation shows to be gone is not kept on") {
     node at;
     see(at);
