@@ -53,6 +53,7 @@ struct stored {
 };
 struct stand_in {
     std::string_view detail;
+    unsigned status = 0;  ///< what the origin answered instead; 0: nothing
 };
 struct partial {};
 struct fetched {

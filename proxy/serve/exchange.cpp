@@ -239,7 +239,7 @@ bool exchange::compose() {
     if (const auto* stored = std::get_if<answers::stored>(&answer_)) {
         behind = compose_stored(x_, *stored);
     } else if (const auto* stale = std::get_if<answers::stand_in>(&answer_)) {
-        behind = compose_stand_in(x_, stale->detail);
+        behind = compose_stand_in(x_, *stale);
     } else if (const auto* refused = std::get_if<answers::refused>(&answer_)) {
         compose_failure(x_, refused->why);
     } else if (const auto* local = std::get_if<answers::local>(&answer_)) {

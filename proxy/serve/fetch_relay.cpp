@@ -374,7 +374,7 @@ awaitable<std::optional<ended_or_next>> fetch_relay::take_head(cache::fetch_read
     note_head(head);
     if (is_server_error(head.status) && may_stand_in(x_, false, resident_now())) {
         reader.leave();
-        co_return answers::stand_in{"origin-error"};
+        co_return answers::stand_in{"origin-error", head.status};
     }
     if (x_.asked.facts.is_get && head.verdict == http::storability::storable) {
         x_.book.how = follows()           ? outcome::collapsed
@@ -415,7 +415,7 @@ std::optional<ended_or_next> fetch_relay::take_validated() {
     how.forward = x_.verdict.forward == http::forward_reason::none ? http::forward_reason::stale
                                                                    : x_.verdict.forward;
     how.forward_status = 304;
-    how.stored = true;
+    how.stored = !confirmed || !confirmed->for_one_client;
     how.collapsed = follows();
     how.ttl = http::remaining(fresh->freshness(), now);
     stored_pieces made{x_, *fresh};

@@ -39,15 +39,21 @@ std::optional<answers::body_on_disk> compose_stored(exchange_state& x,
     return made.take_disk_body();
 }
 
-std::optional<answers::body_on_disk> compose_stand_in(exchange_state& x, std::string_view detail) {
+std::optional<answers::body_on_disk> compose_stand_in(exchange_state& x,
+                                                      const answers::stand_in& what) {
     const auto now = resident_now();
     x.book.how = outcome::stale;
-    x.book.reason = detail;
+    x.book.reason = what.detail;
     x.sending = x.stored.response;
     http::cache_status how;
-    how.hit = true;
+    how.hit = what.status == 0;
+    if (!how.hit) {  // it was forwarded (RFC 9211 2.1), in vain
+        how.forward = x.verdict.forward == http::forward_reason::none ? http::forward_reason::stale
+                                                                      : x.verdict.forward;
+        how.forward_status = what.status;
+    }
     how.ttl = http::remaining(x.sending->freshness(), now);
-    how.detail = detail;
+    how.detail = what.detail;
     stored_pieces made{x, *x.sending};
     made.compose(now, how);
     return made.take_disk_body();

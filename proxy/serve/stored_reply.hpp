@@ -13,7 +13,7 @@ namespace reprise::proxy::serve {
                                                                   const answers::stored& what);
 /// The same response, stale, for an origin that failed.
 [[nodiscard]] std::optional<answers::body_on_disk> compose_stand_in(exchange_state& x,
-                                                                    std::string_view detail);
+                                                                    const answers::stand_in& what);
 
 /// Sends what is composed and, behind it, a body from disk.
 class disk_body_reply {
