@@ -16,7 +16,7 @@ namespace reprise::config {
 
 /// What a text says, and every mistake in it. Where there are some, the options are what could be
 /// read of the rest: a member that is wrong has its default. They are for looking on, whether the
-/// files that they name can be used: nothing is to run by them.
+/// files that they name can be used, and for finding whom to ask (admin/commands): nothing is to run by them.
 struct reading {
     options wanted;
     std::vector<mistake> mistakes;

@@ -392,6 +392,11 @@ int main(int argc, char** argv) {
         const std::string settings = how.config_path.empty() ? "the defaults" : how.config_path;
         const auto read = read_settings(how.config_path);
         const auto& options = read.wanted;
+        // A program that runs is asked whatever is wrong with the file, and what the file names is not looked at: a
+        // health check does this twice a minute.
+        if (commands.asked() && (read.mistakes.empty() || !commands.wants_sound_settings())) {
+            return commands.run(read, how.config_path);
+        }
         if (!read.mistakes.empty()) {
             for (const auto& one : read.mistakes) {
                 std::cerr << settings << ": " << to_string(one) << '\n';
@@ -399,9 +404,6 @@ int main(int argc, char** argv) {
             const auto files = server::find_file_obstacles(options);
             (void)(check ? tell(files, settings) : is_refused(files, settings, is_given));
             return 1;
-        }
-        if (commands.asked()) {
-            return commands.run(options, !how.config_path.empty());
         }
         auto found = server::find_obstacles(options);
         if (check) {

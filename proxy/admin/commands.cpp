@@ -26,6 +26,9 @@
 // The command line is parsed into what_was_said; run() comes later, when the settings are read that
 // say at which door to ask. A command is one question and one page, made of the JSON that came
 // (terminal_pages).
+//
+// The settings are the file's as it is now, and the program that is asked may have been given others: a mistake in the
+// file must not make it look dead, least of all to a health check, by which it would be started anew with that file.
 
 namespace reprise::proxy::admin {
 
@@ -134,6 +137,7 @@ struct commands::what_was_said {
     [[nodiscard]] int purge_stored(const admin_door& at) const;
     [[nodiscard]] int reload_settings(const std::optional<admin_door>& at) const;
     [[nodiscard]] int signal_process(const std::string& why) const;
+    [[nodiscard]] int say_no_door(const std::string& why) const;
 };
 
 namespace {
@@ -144,6 +148,25 @@ constexpr const char* not_to_be_asked =
 int say_not_reached(const not_reached& what) {
     std::cerr << "reprise: " << what.why << '\n';
     return commands::no_answer;
+}
+
+// By such a mistake admin.address may be the default, in the place of what was meant.
+bool is_of_admin(const config::mistake& one) {
+    return one.path == "admin" || one.path.starts_with("admin.");
+}
+
+// What is asked goes on without that file; whoever asks should hear what a restart would come to.
+void warn_of(const std::vector<config::mistake>& mistakes, const std::string& file) {
+    if (mistakes.empty()) {
+        return;
+    }
+    std::cerr << file << ": warning: a start or a reload would fail: ";
+    if (mistakes.size() > config::report::most) {  // the last one counts the rest
+        std::cerr << "more than " << config::report::most << " mistakes, the first: ";
+    } else if (mistakes.size() > 1) {
+        std::cerr << mistakes.size() << " mistakes, the first: ";
+    }
+    std::cerr << config::to_string(mistakes.front()) << '\n';
 }
 
 }  // namespace
@@ -203,7 +226,11 @@ bool commands::asked() const {
            said_->reload->parsed();
 }
 
-int commands::run(const config::options& settings, bool named) const {
+bool commands::wants_sound_settings() const {
+    return said_->reload->parsed();
+}
+
+int commands::run(const config::reading& read, const std::string& file) const {
     const auto& said = *said_;
     std::optional<admin_door> at;
     if (!said.socket.empty()) {
@@ -211,14 +238,23 @@ int commands::run(const config::options& settings, bool named) const {
     } else {
         // Nobody's settings: those of the service, where one runs (tools/reprise.service.in).
         const char* const given = std::getenv("RUNTIME_DIRECTORY");
-        at = find_door(settings.admin, given != nullptr ? given : named ? "" : "/run/reprise");
+        at = find_door(read.wanted.admin,
+                       given != nullptr ? given
+                       : file.empty()   ? "/run/reprise"
+                                        : "");
     }
     if (said.reload->parsed()) {
         return said.reload_settings(at);
     }
+    // A socket was named without a mistake, or is the one in the directory that the program itself was given.
+    const auto doubt = std::find_if(read.mistakes.begin(), read.mistakes.end(), is_of_admin);
+    if (doubt != read.mistakes.end() && (!at || at->socket.empty())) {
+        return said.say_no_door("where the proxy is asked is not known (--socket says it, too): " +
+                                file + ": " + config::to_string(*doubt));
+    }
+    warn_of(read.mistakes, file);
     if (!at) {
-        (said.alive ? std::cout << "no: " : std::cerr << "reprise: ") << not_to_be_asked << '\n';
-        return no_answer;
+        return said.say_no_door(not_to_be_asked);
     }
     if (said.alive) {
         return said.show_life(*at);
@@ -227,6 +263,11 @@ int commands::run(const config::options& settings, bool named) const {
         return said.watch ? said.watch_status(*at) : said.show_status(*at);
     }
     return said.explain->parsed() ? said.explain_url(*at) : said.purge_stored(*at);
+}
+
+int commands::what_was_said::say_no_door(const std::string& why) const {
+    (alive ? std::cout << "no: " : std::cerr << "reprise: ") << why << '\n';
+    return no_answer;
 }
 
 int commands::what_was_said::show_status(const admin_door& at) const {

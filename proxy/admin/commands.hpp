@@ -5,9 +5,9 @@
 //
 // Exit status: 0, it was done, and all is well; 1, it was answered, but something is not well,
 // nothing was stored of the URL, or the proxy refused (its settings, too); 2, the command line is wrong; 3, there was no
-// answer: nobody listens, or may not be asked.
+// answer: nobody listens, or may not be asked, or a mistake in admin.* leaves open where.
 
-#include "config/options.hpp"
+#include "config/load.hpp"
 
 #include <memory>
 #include <optional>
@@ -32,9 +32,14 @@ public:
 
     /// Whether one of them was asked for.
     [[nodiscard]] bool asked() const;
-    /// Does it, and gives the exit status. `named`: the settings are of a file that was named, and
-    /// not those of nobody.
-    [[nodiscard]] int run(const config::options& settings, bool named) const;
+    /// Whether settings with mistakes refuse it: a reload, which has them read. The others ask a
+    /// program that serves by the settings that it was given, whatever has become of the file since.
+    [[nodiscard]] bool wants_sound_settings() const;
+    /// Does it, and gives the exit status. Of settings with mistakes it takes what could be read,
+    /// and warns of them on standard error.
+    /// @param file  which they were read from; empty: none was named
+    /// @pre `read` has no mistakes where wants_sound_settings()
+    [[nodiscard]] int run(const config::reading& read, const std::string& file) const;
 
 private:
     struct what_was_said;

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # The image of tools/packaging/container.
 #   container.sh files   its files, from the program of this build, run as a runtime would run them: another user, no
-#                        capability, a root that nobody can write to; its health check, a hit, and the end
+#                        capability, a root that nobody can write to; its health check, whatever becomes of its settings, a hit,
+#                        and the end
 #   container.sh build   the image, where buildah, podman or docker can build one, and the same questions
 # shellcheck source=harness.sh
 . "$(dirname "$0")/harness.sh"
@@ -72,15 +73,20 @@ echo "ok: it has $size MiB"
 
 # As a runtime does: what it writes is mounted, all else is read-only.
 ip link set lo up
-mkdir -p "$root"/var/{cache,lib}/reprise
 mount --bind "$root" /mnt # in this test's namespace; $work itself holds no mount
 root=/mnt
 trap 'status=$?; umount -R -l /mnt; (exit "$status"); finish' EXIT
-for volume in cache lib; do
-    mount -t tmpfs -o "mode=700,uid=$user,gid=$user,size=8G" tmpfs "$root/var/$volume/reprise"
+for volume in $(words VOLUME); do
+    mkdir -p "$root$volume"
+    mount -t tmpfs -o "mode=700,uid=$user,gid=$user,size=8G" tmpfs "$root$volume"
 done
+install -D -m 644 "$container/reprise.json" "$work/settings/reprise.json"
+mount --bind "$work/settings" "$root/etc/reprise"
 mount -t proc proc "$root/proc"
 mount -o remount,bind,ro "$root"
+RUNTIME_DIRECTORY=$(sed -n 's/^ENV RUNTIME_DIRECTORY=//p' "$container/Containerfile")
+[[ -n $RUNTIME_DIRECTORY ]] || fail "the Containerfile names no directory for the socket"
+export RUNTIME_DIRECTORY # as every program in the container has it
 # inside COMMAND...: as the container's user; setpriv is the runtime's, so it changes the root last.
 inside() {
     chroot --userspec="$user:$user" --groups= "$root" "$@"
@@ -93,6 +99,14 @@ start contained chroot --userspec="$user:$user" --groups= "$root" "${entry[@]}"
 program=$pid
 within 20 "it is alive by its own check" inside "${health[@]}"
 check "it runs as its user" "$user" "$(stat -c %u "/proc/$program")"
+
+# Whoever starts it anew for one of these turns a slip of the pen into an outage: the first three end a start.
+for edit in 's/"memory": {/"memory" {/' 's/256MiB/much/' 's/127.0.0.1:3180/nowhere/' 's/127.0.0.1:3180/127.0.0.1:3181/'; do
+    sed "$edit" "$container/reprise.json" >"$work/settings/reprise.json"
+    ! cmp -s "$container/reprise.json" "$work/settings/reprise.json" || fail "$edit changes nothing"
+    check "it is alive with settings after $edit" ok "$(inside "${health[@]}" 2>"$work/warning.log")"
+done
+cp "$container/reprise.json" "$work/settings/reprise.json"
 
 # An origin on a machine of its own: what is on this one is refused.
 start far unshare --net sleep infinity

@@ -241,6 +241,98 @@ TEST_SUITE("scenario/commands") {
         CHECK(run_reprise({"reload", "--config", off, "--process", "0"}).exit_status == 2);
     }
 
+    // Or a health check has it started anew, and the start ends by the mistake.
+    TEST_CASE("a proxy that serves is alive and is asked, whatever mistakes its file has by now") {
+        const temp_dir place;
+        auto settings = storing_settings();
+        settings["admin"]["token_file"] = place.write("token", "a-token\n");
+        world w{settings};
+        w.origin.on("/a", ok("Cache-Control: max-age=60\r\n", "hello"));
+        CHECK(w.get("/a").status == 200);
+        settings["access"]["block_lists"] = {place.file("absent")};
+        settings["memory"] = {{"size", "much"}};
+        settings["nonsense"] = 1;
+        w.proxy.rewrite_settings(settings);
+        const auto file = w.proxy.directory().file("settings.json");
+        const auto life = run_reprise({"status", "--alive", "--config", file});
+        CHECK(life.exit_status == 0);
+        CHECK(life.output == "ok\n");
+        const auto page = run_reprise({"status", "--config", file});
+        CAPTURE(page.errors);
+        CHECK(page.exit_status == 0);
+        CHECK(has(page.output, "All is well."));
+        CHECK(has(page.errors, file + ": warning: a start or a reload would fail: 2 mistakes"));
+        CHECK(has(page.errors, "memory.size: \"much\""));
+        CHECK_FALSE(has(page.errors, "block_lists"));  // such files may be large
+        const auto url = w.origin.url("/a");
+        CHECK(run_reprise({"explain", url, "--config", file}).exit_status == 0);
+        CHECK(run_reprise({"purge", url, "--config", file}).exit_status == 0);
+        for (const auto& words : {std::vector<std::string>{"reload", "--config", file},
+                                  std::vector<std::string>{"check", file}}) {
+            CAPTURE(words.front());
+            const auto refused = run_reprise(words);
+            CHECK(refused.exit_status == 1);
+            CHECK(has(refused.errors, "memory.size"));
+            CHECK(has(refused.errors, "access.block_lists[0]"));
+        }
+    }
+
+    TEST_CASE(
+        "a mistake in admin.* leaves open where to ask, and that is said; a socket is asked") {
+        with_socket s;
+        const auto nowhere = s.place.write("nowhere", R"({"admin": {"address": "nowhere"}})");
+        const auto life = run_reprise({"status", "--alive", "--config", nowhere});
+        CAPTURE(life.output);
+        CHECK(life.exit_status == 3);
+        CHECK(has(life.output, "no: where the proxy is asked is not known"));
+        CHECK(has(life.output, nowhere + ": admin.address: \"nowhere\""));
+        for (const auto& words : {std::vector<std::string>{"status"},
+                                  std::vector<std::string>{"explain", "http://a.test/"},
+                                  std::vector<std::string>{"purge", "http://a.test/"}}) {
+            CAPTURE(words.front());
+            auto named = words;
+            named.insert(named.end(), {"--config", nowhere});
+            const auto page = run_reprise(named);
+            CHECK(page.exit_status == 3);
+            CHECK(has(page.errors, nowhere + ": admin.address: \"nowhere\""));
+            CHECK(page.output.empty());
+        }
+        CHECK(s.run({"status", "--alive", "--config", nowhere}).exit_status == 0);
+        const json other{{"admin", {{"socket", s.socket}, {"connections_per_client", 0}}}};
+        const auto named = run_reprise(
+            {"status", "--config", s.place.write("other", other.dump())});
+        CHECK(named.exit_status == 0);
+        CHECK(has(named.errors, "admin.connections_per_client: 0"));
+    }
+
+    // The image is so: what becomes of the file must not matter to its health check.
+    TEST_CASE(
+        "where both are given a runtime directory, what the file says by now does not matter") {
+        const temp_dir place;
+        const auto given = "RUNTIME_DIRECTORY=" + place.path().string();
+        const proxy_process proxy{basic_settings(), std::vector<std::string>{given}};
+        const auto file = proxy.directory().file("settings.json");
+        const auto alive = [&] {
+            return run_to_its_end(
+                {"env", given, program_under_test(), "status", "--alive", "--config", file});
+        };
+        for (const auto* text : {R"({"threads" 2})",
+                                 R"({"admin": {"address": "nowhere"}})",
+                                 R"({"admin": "127.0.0.1:1"})",
+                                 R"({"admin": {"address": "127.0.0.1:1"}})"}) {
+            CAPTURE(text);
+            proxy.rewrite_settings_text(text);
+            const auto life = alive();
+            CAPTURE(life.errors);
+            CHECK(life.exit_status == 0);
+            CHECK(life.output == "ok\n");
+        }
+        std::filesystem::remove(file);
+        const auto life = alive();
+        CHECK(life.exit_status == 0);
+        CHECK(has(life.errors, "cannot read"));
+    }
+
     TEST_CASE("where nobody listens, or one may not ask, it is said so, with a status of its own") {
         const temp_dir place;
         const auto absent = run_reprise({"status", "--socket", place.file("absent")});
