@@ -17,16 +17,14 @@ object_table<disk_options> disk_table() {
                   restart,
                   "The directory of the store, made if it is not there; \"off\": there is none. "
                   "One process at a time may use it."),
-            value(
-                "size",
-                &disk_options::size,
-                size_between(16 * mib, 64 * tib),
-                restart,
-                "What all files in it take at most, bookkeeping included. More holds more "
-                "hits; memory for the index grows by up to 24 bytes an object. Less than two of "
-                "the "
-                "store's segments (a 128th of what its size was first, 256 MiB at most) begins it "
-                "anew, empty."),
+            value("size",
+                  &disk_options::size,
+                  size_between(16 * mib, 64 * tib),
+                  restart,
+                  "What all files in it take at most, bookkeeping included. More holds more "
+                  "hits; memory for the index grows by up to 24 bytes an object. So little that "
+                  "two of its segments (a 128th of the size that it was made with) do not fit "
+                  "begins the store anew, empty."),
             by_default(
                 "a quarter of size",
                 value("max_object",

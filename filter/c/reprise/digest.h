@@ -85,7 +85,7 @@ typedef struct reprise_source_figures {
     size_t size; /* in: what there is room for; what lies beyond the library's own is zeroed */
     uint64_t places;
     uint64_t places_on;
-    uint64_t places_changed; /* that differ from those last published */
+    uint64_t places_changed; /* that differ from those last published; none: news may have told of what is to be published all the same */
     uint64_t memory;         /* bytes, of places, bits, and what news take; digests beside that */
     double rate;             /* of mistakes, now */
     uint64_t epoch;          /* of the newest digest; the first is that of the empty source, counter 1 */
