@@ -17,11 +17,18 @@ bool is_any_of(const std::string& text, std::initializer_list<std::string_view> 
     return std::find(names.begin(), names.end(), lower_case(text)) != names.end();
 }
 
+// The hosts and networks of dstdomain and dst.
+struct destinations {
+    std::vector<std::string> all;
+    bool names_looked_up = false;      // of a dst without -n
+    bool addresses_looked_up = false;  // of a dstdomain without -n
+};
+
 // What the conditions of one rule come to, which must all hold.
 struct conditions {
     network_set clients = everybody();
     std::optional<port_set> ports, not_ports;
-    std::vector<std::string> hosts, not_hosts;
+    destinations hosts, not_hosts;
     bool hosts_given = false, not_hosts_given = false;  // though a list of them is empty
     bool connect = false, not_connect = false;
     bool purge = false, not_purge = false;
@@ -33,7 +40,7 @@ struct conditions {
 
     // That no request fulfils: an empty list holds nothing, and a request has one method.
     [[nodiscard]] bool never() const {
-        return (hosts_given && hosts.empty()) || (ports && ports->empty()) ||
+        return (hosts_given && hosts.all.empty()) || (ports && ports->empty()) ||
                (connect && not_connect) || (purge && (not_purge || connect));
     }
     [[nodiscard]] bool any_ports() const { return ports || not_ports; }
@@ -51,7 +58,7 @@ struct bound {
     network_set clients;
     std::optional<port_set> allowed_ports;
     bool for_connect = false;  // the ports are those of CONNECT alone
-    std::vector<std::string> hosts;
+    destinations hosts;
     const statement* from = nullptr;
 };
 
@@ -191,7 +198,10 @@ private:
             if (!negated && out.hosts_given) {
                 other = name + " beside other destinations";
             }
-            into.insert(into.end(), hosts.begin(), hosts.end());
+            if (!hosts.empty() && !one.no_lookup) {
+                (one.type == "dst" ? into.names_looked_up : into.addresses_looked_up) = true;
+            }
+            into.all.insert(into.all.end(), hosts.begin(), hosts.end());
             (negated ? out.not_hosts_given : out.hosts_given) = true;
         } else if (one.type == "proxy_auth" || one.type == "proxy_auth_regex") {
             const bool any = one.type == "proxy_auth" && one.values.size() == 1 &&
@@ -341,7 +351,7 @@ private:
         if (of.not_connect) {
             bounds_.push_back({clients, port_set{}, true, {}, &rule});
         }
-        if (!of.not_hosts.empty()) {
+        if (!of.not_hosts.all.empty()) {
             bounds_.push_back({clients, std::nullopt, false, of.not_hosts, &rule});
         }
         if (bounds_.size() > before) {
@@ -353,6 +363,7 @@ private:
     void take_deny(const statement& rule, const conditions& of) {
         const auto clients = intersection(of.clients, undecided_);
         if (of.self) {
+            self_denied_.insert(self_denied_.end(), clients.begin(), clients.end());
             say(fate::left_out, rule, "is always so: this machine and its links are refused");
             return;
         }
@@ -425,8 +436,11 @@ private:
                     *each.from,
                     "holds for all that are served: stricter for some");
             }
+            const auto& hosts = each.hosts;
             out_.deny_destinations.insert(
-                out_.deny_destinations.end(), each.hosts.begin(), each.hosts.end());
+                out_.deny_destinations.end(), hosts.all.begin(), hosts.all.end());
+            out_.names_looked_up = out_.names_looked_up || hosts.names_looked_up;
+            out_.addresses_looked_up = out_.addresses_looked_up || hosts.addresses_looked_up;
             if (!each.allowed_ports) {
                 continue;
             }
@@ -436,6 +450,9 @@ private:
             }
             out_.connect_ports = intersection(out_.connect_ports, *each.allowed_ports);
             out_.connect_bounded = true;
+        }
+        if (!intersection(self_denied_, out_.clients).empty()) {
+            out_.names_looked_up = true;
         }
         std::unordered_set<std::string> seen;
         std::erase_if(out_.deny_destinations,
@@ -464,7 +481,8 @@ private:
     network_set undecided_ = everybody();
     network_set undecided_of_purge_ = everybody();  // whom no rule has denied it
     network_set allowed_;
-    network_set narrowed_;  // those of them whom the rule allowed some ports or destinations
+    network_set self_denied_;  // to whom a rule denied this machine, by whatever name
+    network_set narrowed_;     // those of them whom the rule allowed some ports or destinations
     std::vector<bound> bounds_;
     std::vector<skipped> skipped_;
 };

@@ -22,6 +22,9 @@ struct reduced_access {
     bool ports_bounded = false;    ///< a rule said something of request_ports
     bool connect_bounded = false;  ///< a rule said something of connect_ports
     std::vector<std::string> deny_destinations;
+    /// Squid asks name servers too whether a request is for what is denied: where a name leads, or which
+    /// name an address has.
+    bool names_looked_up = false, addresses_looked_up = false;
     bool needs_users = false;  ///< who is served must show a name and password
 };
 

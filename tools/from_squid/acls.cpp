@@ -84,7 +84,7 @@ void acl_table::add(const statement& from, const file_source& files) {
     const auto& type = from.words[2].text;
     if (into.type != type) {
         // Squid refuses a second type; its own names may be defined anew.
-        into = entry{{type, {}, false, from.where, ""}};
+        into = entry{{type, {}, false, false, from.where, ""}};
     }
     // Configurations define again what Squid has by itself (CONNECT, all).
     const auto take = [&into](const std::string& value) {
@@ -92,19 +92,29 @@ void acl_table::add(const statement& from, const file_source& files) {
             into.values.push_back(value);
         }
     };
+    // Between expressions -i and +i may stand as well, and in their files.
+    const bool of_expressions = type.ends_with("_regex");
+    const auto is_of_case = [&](const std::string& text) {
+        const bool is = of_expressions && (text == "-i" || text == "+i");
+        into.no_case = into.no_case || (is && text == "-i");
+        return is;
+    };
     bool options = true;
     for (std::size_t i = 3; i < from.words.size(); ++i) {
         const auto& [text, quoted] = from.words[i];
         options = options && !quoted && text.size() > 1 && text.front() == '-';
         if (options) {
             into.no_case = into.no_case || text == "-i";
+            into.no_lookup = into.no_lookup || text == "-n";
             if (text == "--") {
                 options = false;
             }
             continue;
         }
         if (!quoted) {
-            take(text);
+            if (!is_of_case(text)) {
+                take(text);
+            }
             continue;
         }
         const auto file = files_left_ > 0 ? files.read(text) : std::nullopt;
@@ -118,6 +128,7 @@ void acl_table::add(const statement& from, const file_source& files) {
         bytes_left_ -= file->size();
         // Long lists are lists of different values already.
         auto more = values_of(*file);
+        std::erase_if(more, is_of_case);
         into.values.insert(into.values.end(),
                            std::make_move_iterator(more.begin()),
                            std::make_move_iterator(more.end()));

@@ -17,9 +17,10 @@ namespace reprise::from_squid {
 struct acl {
     std::string type;  ///< "src", "dstdomain", "url_regex"...
     std::vector<std::string> values;
-    bool no_case = false;  ///< -i
-    position where;        ///< of its first line
-    std::string unread;    ///< what of it could not be read; empty: nothing
+    bool no_case = false;    ///< -i
+    bool no_lookup = false;  ///< -n: no name server is asked
+    position where;          ///< of its first line
+    std::string unread;      ///< what of it could not be read; empty: nothing
 };
 
 /// As names of lists and of protocols are compared: A to Z are a to z.

@@ -36,6 +36,30 @@ bool is_accelerator(const ordered_json& listener) {
     return listener.value("mode", "") == "accelerator";
 }
 
+// What Squid denies after it has asked a name server, and here nobody asks.
+void say_what_is_not_looked_up(draft& into, const reduced_access& found) {
+    // Whoever connects judges an address. A sibling needs none: it may have the thing stored.
+    if (found.names_looked_up && into.settings.contains("peers")) {
+        into.told.push_back(
+            {fate::laxer,
+             {},
+             "",
+             "where a name leads is not looked up before a peer is asked for it: of "
+             "networks that are denied, addresses and names of the hosts file are refused "
+             "here, and the rest is the peer's to judge",
+             "access"});
+    }
+    if (found.addresses_looked_up) {
+        into.told.push_back(
+            {fate::laxer,
+             {},
+             "",
+             "an address is not looked up for its name: http://192.0.2.1/ is not denied for a "
+             "name of dstdomain, as Squid denies it unless the list has -n",
+             "access.deny_destinations"});
+    }
+}
+
 // Whether whoever is served must show a password.
 bool convert_access(draft& into, const statements& rules, const std::string& users_file) {
     const bool has_users = !users_file.empty() && has_setting("access.users_file");
@@ -69,6 +93,7 @@ bool convert_access(draft& into, const statements& rules, const std::string& use
              "80, 443 and those from 1024 on",
              "access"});
     }
+    say_what_is_not_looked_up(into, found);
     if (!found.deny_destinations.empty()) {
         access["deny_destinations"] = found.deny_destinations;
         const auto& all = into.settings["listeners"];

@@ -6,6 +6,7 @@
 #include "tools/from_squid/access.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <set>
 #include <utility>
 
@@ -157,18 +158,76 @@ void workers(draft& into, const statement& from) {
     }
 }
 
+// tls_outgoing_options, and the older sslproxy_flags, which is its flags= alone.
 void origin_authorities(draft& into, const statement& from) {
     const auto file = option_of(from, "cafile");
     if (file) {
         put(into, "origins.ca_file", *file);
     }
+    const bool flags_alone = from.name() == "sslproxy_flags";
     for (std::size_t i = 1; i < from.words.size(); ++i) {
-        if (!from.words[i].text.starts_with("cafile=")) {
+        const auto& text = from.words[i].text;
+        const bool flags = flags_alone || text.starts_with("flags=");
+        if (text == "default-ca=off" || text == "no-default-ca" ||
+            (flags && text.find("NO_DEFAULT_CA") != std::string::npos)) {
+            into.say(fate::laxer,
+                     from,
+                     text + ": the system's authorities are trusted in any case",
+                     "origins");
+        } else if (text.starts_with("crlfile=")) {
+            // The last one is Squid's.
+            put(into, "origins.crl_file", text.substr(text.find('=') + 1));
+            into.say(
+                fate::laxer,
+                from,
+                "crlfile: is origins.crl_file, by which a certificate is taken whose authority "
+                "has no list there; Squid refuses that one",
+                "origins.crl_file");
+        } else if (!text.starts_with("cafile=")) {
             into.say(fate::left_out,
                      from,
-                     from.words[i].text + " has no counterpart: certificates are judged as ever",
+                     text + " has no counterpart: certificates are judged as ever",
                      "origins");
         }
+    }
+}
+
+// Squid's one bound on a server's silence: until the response begins, between pieces of its body, and in
+// a tunnel.
+void read_timeout(draft& into, const statement& from) {
+    // Of all three. What lies beyond config::load refuses, and the default takes its place.
+    constexpr std::chrono::milliseconds least{10}, most{std::chrono::hours{24}};
+    const auto written = duration_at(from, 1);
+    const auto parsed = config::parse_duration(written.value_or(""));
+    const auto* time = config::value_of(parsed);
+    if (time == nullptr) {
+        into.say(fate::left_out, from, "not a time", "timeouts");
+        return;
+    }
+    const auto fitting = std::clamp(*time, least, most);
+    if (fitting != *time) {
+        into.say(fate::approximated,
+                 from,
+                 config::duration_to_string(fitting) + " is the " +
+                     (fitting == most ? "most" : "least"),
+                 "timeouts");
+    }
+    for (const auto* path :
+         {"timeouts.origin_head", "timeouts.origin_body", "timeouts.tunnel_idle"}) {
+        put(into, path, config::duration_to_string(fitting));
+    }
+}
+
+void ssl_bump(draft& into, const statement& from) {
+    if (word_at(from, 1) == "terminate") {
+        into.say(fate::laxer,
+                 from,
+                 "no connection is ended for what its tunnel shows: name its hosts in "
+                 "access.deny_destinations or access.block_lists",
+                 "access");
+    } else {
+        into.say(
+            fate::left_out, from, "intercept opens the tunnels of listed hosts; see REFERENCE.md");
     }
 }
 
@@ -297,7 +356,7 @@ const std::map<std::string_view, directive_handler>& directives() {
         {"negative_ttl", time_to("freshness.negative")},
         {"shutdown_lifetime", time_to("timeouts.drain")},
         {"connect_timeout", time_to("timeouts.origin_connect")},
-        {"read_timeout", time_to("timeouts.origin_body")},
+        {"read_timeout", read_timeout},
         {"write_timeout", time_to("timeouts.origin_upload")},
         {"request_timeout", time_to("timeouts.client_head")},
         {"request_start_timeout", time_to("timeouts.client_head")},
@@ -313,6 +372,7 @@ const std::map<std::string_view, directive_handler>& directives() {
         {"quick_abort_max", quick_abort},
         {"quick_abort_pct", quick_abort},
         {"tls_outgoing_options", origin_authorities},
+        {"sslproxy_flags", origin_authorities},
 
         {"via",
          [](draft& into, const statement& from) {
@@ -336,7 +396,7 @@ const std::map<std::string_view, directive_handler>& directives() {
          harmless("parts are stored as parts, and a range is asked for as it is")},
         {"cache_miss_revalidate",
          harmless("a client's condition is answered from what is fetched")},
-        {"ssl_bump", harmless("intercept opens the tunnels of listed hosts; see REFERENCE.md")},
+        {"ssl_bump", ssl_bump},
         {"sslcrtd_program", harmless("certificates are made within the program")},
         {"sslproxy_cert_error", no_more(fate::left_out, "a bad certificate is always refused")},
         {"delay_initial_bucket_level", harmless("a client's bucket is full at first")},

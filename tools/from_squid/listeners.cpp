@@ -3,6 +3,8 @@
 #include "config/address.hpp"
 #include "tools/from_squid/draft.hpp"
 
+#include <array>
+#include <cstdint>
 #include <set>
 
 namespace reprise::from_squid {
@@ -11,7 +13,7 @@ namespace {
 
 // "host:port", "[address]:port" or "port"; none: neither.
 struct place_to_listen {
-    std::string host;  ///< empty: all addresses
+    std::string host;  ///< empty: all addresses, of both kinds
     std::string port;
 };
 
@@ -29,8 +31,13 @@ std::optional<place_to_listen> read_place(const std::string& text) {
         if (out.host.starts_with('[') && out.host.ends_with(']')) {
             out.host = out.host.substr(1, out.host.size() - 2);
         }
-        if (!config::parse_ip(out.host)) {
+        const auto address = config::parse_ip(out.host);
+        if (!address) {
             return std::nullopt;
+        }
+        // Squid's [::] takes IPv4 as well; a listener of ours is for one kind.
+        if (*address == std::array<std::uint8_t, 16>{}) {
+            out.host.clear();
         }
     }
     const auto port = config::parse_port(out.port);

@@ -115,7 +115,8 @@ void take_options(draft& into, const statement& from, unsigned of, const char* a
             take_login(into, from, of, value, at);
             continue;
         }
-        if (text == "tls-default-ca=off" || value.find("NO_DEFAULT_CA") != value.npos) {
+        if (text == "tls-default-ca=off" || text == "tls-no-default-ca" ||
+            value.find("NO_DEFAULT_CA") != value.npos) {
             into.say(fate::laxer,
                      from,
                      std::string{name} + ": the system's authorities are trusted in any case",

@@ -26,6 +26,47 @@ bool speaks_of_other_protocol(std::string_view regex) {
            regex.starts_with("^wais:") || regex.starts_with("^urn:");
 }
 
+// What an expression matches, as patterns.
+struct url_patterns {
+    std::vector<std::string> all;
+    bool wider = false;    // they match more
+    bool by_case = false;  // they match less: of a path no letters but as written, or in lower case
+};
+
+// Whether a letter of it can be one of a path's.
+bool has_letter_of_path(std::string_view pattern) {
+    const auto scheme = pattern.find("://");
+    const auto first = scheme == std::string_view::npos
+                           ? std::size_t{0}
+                           : std::min(pattern.find_first_of("/?*", scheme + 3), pattern.size());
+    pattern.remove_prefix(first);
+    return std::any_of(pattern.begin(), pattern.end(), [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    });
+}
+
+// Patterns match in the case that is written, and in URLs schemes and hosts are in lower case. So where
+// case does not matter (-i), one with capitals has a second one beside it, without any: hosts are found
+// by that, and most paths.
+std::optional<url_patterns> patterns_of(std::string_view regex, bool no_case) {
+    auto globs = globs_of(regex);
+    if (!globs) {
+        return std::nullopt;
+    }
+    url_patterns out{std::move(globs->patterns), globs->wider, false};
+    if (!no_case) {
+        return out;
+    }
+    for (std::size_t i = 0, written = out.all.size(); i < written; ++i) {
+        auto lower = lower_case(out.all[i]);
+        if (std::find(out.all.begin(), out.all.end(), lower) == out.all.end()) {
+            out.all.push_back(std::move(lower));
+        }
+    }
+    out.by_case = std::any_of(out.all.begin(), out.all.end(), has_letter_of_path);
+    return out;
+}
+
 // The patterns of a list of rules so far, so that none is added that can never be reached.
 class pattern_list {
 public:
@@ -127,12 +168,12 @@ public:
             return;
         }
         const auto chosen = read_options(into_, from, at + 4, *min > 0);
-        const auto patterns = globs_of(regex);
-        if (!patterns || patterns->patterns.empty()) {
+        const auto patterns = patterns_of(regex, no_case);
+        if (!patterns || patterns->all.empty()) {
             into_.say(fate::left_out, from, "the expression can't be said with *", where);
             return;
         }
-        add(from, *patterns, no_case, {*min, *part, *max}, chosen);
+        add(from, *patterns, {*min, *part, *max}, chosen);
     }
 
     void finish() {
@@ -160,8 +201,7 @@ private:
     }
 
     void add(const statement& from,
-             const globs& patterns,
-             bool no_case,
+             const url_patterns& patterns,
              const figures& of,
              const options& chosen) {
         if (of.part > 100) {
@@ -173,7 +213,7 @@ private:
                       "the minimum holds for what has a Last-Modified too, and for no error",
                       where);
         }
-        const bool everything = patterns.patterns.size() == 1 && patterns.patterns.front() == "*";
+        const bool everything = patterns.all.size() == 1 && patterns.all.front() == "*";
         if (everything && of.min == 0 && chosen.overrides.empty() && !chosen.ignore_reload) {
             general_ = ordered_json::object();
             put_heuristic(general_, of);
@@ -182,7 +222,7 @@ private:
         }
         std::string refused;
         bool wrote = false, full = false;
-        for (auto pattern : patterns.patterns) {
+        for (auto pattern : patterns.all) {
             switch (list_.take(pattern)) {
             case pattern_list::fit::refused: refused = pattern; continue;
             case pattern_list::fit::full: full = true; continue;
@@ -210,11 +250,16 @@ private:
         if (full) {
             into_.say(fate::left_out, from, "there are as many rules as there may be", where);
         }
-        if (wrote && (patterns.wider || no_case)) {
+        if (wrote && patterns.wider) {
             into_.say(fate::approximated,
                       from,
-                      patterns.wider ? "* takes the place of what varies, and matches more"
-                                     : "letters of a path match in the case that is written",
+                      "* takes the place of what varies, and matches more",
+                      where);
+        }
+        if (wrote && patterns.by_case) {
+            into_.say(fate::approximated,
+                      from,
+                      "letters of a path match as they are written, or all in lower case",
                       where);
         }
         if (!chosen.overrides.empty()) {
@@ -235,9 +280,9 @@ private:
 };
 
 // The URL patterns of an acl that says which URLs are meant; none: it says something else.
-std::optional<globs> patterns_of(const acl& from) {
-    globs out;
-    const auto add = [&out](std::string pattern) { out.patterns.push_back(std::move(pattern)); };
+std::optional<url_patterns> patterns_of(const acl& from) {
+    url_patterns out;
+    const auto add = [&out](std::string pattern) { out.all.push_back(std::move(pattern)); };
     for (const auto& each : from.values) {
         if (from.type == "dstdomain") {
             const bool below = each.starts_with('.');
@@ -249,12 +294,13 @@ std::optional<globs> patterns_of(const acl& from) {
                 add("http*://*." + host + ":*");
             }
         } else if (from.type == "url_regex" || from.type == "urlpath_regex") {
-            const auto globs = globs_of(each);
-            if (!globs) {
+            const auto found = patterns_of(each, from.no_case);
+            if (!found) {
                 return std::nullopt;
             }
-            out.wider = out.wider || globs->wider;
-            for (const auto& pattern : globs->patterns) {
+            out.wider = out.wider || found->wider;
+            out.by_case = out.by_case || found->by_case;
+            for (const auto& pattern : found->all) {
                 // A path's expression begins at its slash.
                 const bool of_path = from.type == "urlpath_regex" && !pattern.starts_with('*');
                 add(of_path ? "*://*" + pattern : pattern);
@@ -308,7 +354,7 @@ void convert_cache_rules(draft& into, const statements& rules) {
         }
         std::string refused;
         bool wrote = false, full = false;
-        for (auto pattern : patterns->patterns) {
+        for (auto pattern : patterns->all) {
             switch (list.take(pattern)) {
             case pattern_list::fit::refused: refused = pattern; continue;
             case pattern_list::fit::full: full = true; continue;
@@ -325,9 +371,14 @@ void convert_cache_rules(draft& into, const statements& rules) {
             into.say(fate::left_out, *rule, "there are as many rules as there may be", where);
         }
         if (wrote) {
-            into.say(patterns->wider ? fate::approximated : fate::changed,
+            const bool exact = !patterns->wider && !patterns->by_case;
+            into.say(exact ? fate::changed : fate::approximated,
                      *rule,
-                     "is a rule of admission: what it is for is never stored",
+                     std::string{"is a rule of admission: what it is for is never stored"} +
+                         (patterns->by_case
+                              ? ", where letters of a path are as they are written, or "
+                                "all in lower case"
+                              : ""),
                      where);
         }
     }

@@ -166,7 +166,8 @@ private:
 
     std::optional<texts> char_class() {
         std::string members;
-        bool simple = true;
+        bool simple = !left_.starts_with('^');
+        left_.remove_prefix(simple ? 0 : 1);
         for (bool first = true;; first = false) {
             if (left_.empty()) {
                 return std::nullopt;
@@ -176,7 +177,10 @@ private:
             if (c == ']' && !first) {
                 break;
             }
-            simple = simple && !(c == '^' && first) && c != '-' && c != '[' && c != '\\';
+            if (c == '[' && !skip_named_members()) {
+                return std::nullopt;
+            }
+            simple = simple && c != '-' && c != '[' && c != '\\';
             members.push_back(c);
         }
         if (!simple || members.size() > most_alternatives_of_class) {
@@ -193,6 +197,21 @@ private:
             out.push_back(one->front());
         }
         return out;
+    }
+
+    // What follows a [ within a class: of [:digit:], [.hyphen.] and [=e=] all is taken, since the ] at
+    // their end does not end the class. False: it has no end.
+    bool skip_named_members() {
+        if (left_.empty() ||
+            std::string_view{":.="}.find(left_.front()) == std::string_view::npos) {
+            return true;
+        }
+        const auto end = left_.find(std::string{left_.front(), ']'}, 1);
+        if (end == std::string_view::npos) {
+            return false;
+        }
+        left_.remove_prefix(end + 2);
+        return true;
     }
 
     std::string_view left_;

@@ -208,7 +208,7 @@ log_line parse_combined(std::string_view line) noexcept {
         return {};
     }
     if (target.empty()) {  // bytes that were no request ("-"): answered 400, or not at all
-        return {.kind = line_kind::other_method};
+        return {.kind = line_kind::other_method, .seconds = *seconds};
     }
     return judged(*seconds, client, method, target, *status, *bytes);
 }
@@ -328,7 +328,7 @@ log_line parse_json(std::string_view line) noexcept {
         return {};
     }
     if (url.empty()) {
-        return {.kind = line_kind::other_method};
+        return {.kind = line_kind::other_method, .seconds = *seconds};
     }
     auto read = judged(*seconds, client, method, url, *status, *bytes);
     if (outcome == "miss" && read.whole && origin_ms && *origin_ms >= 0) {

@@ -44,7 +44,7 @@ enum class line_kind : std::uint8_t {
 
 struct log_line {
     line_kind kind = line_kind::malformed;
-    std::int64_t seconds = 0;             ///< since 1970, or since the trace began
+    std::int64_t seconds = 0;             ///< since 1970 or since the trace began, unless malformed
     std::string_view key{};               ///< a part of the line; as written there, escapes and all
     std::uint64_t bytes = 0;              ///< as the log has it: of the body, or with the head
     bool whole = true;                    ///< false: `bytes` is not the object's size (206, 304)

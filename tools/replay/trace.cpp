@@ -145,6 +145,7 @@ void trace::next(std::vector<request>& into, std::size_t most) {
 
 std::vector<std::string> by_first_request(std::vector<std::string> paths,
                                           std::optional<log_format> format) {
+    constexpr auto last = std::numeric_limits<std::int64_t>::max();
     std::vector<std::pair<std::int64_t, std::string>> timed;
     for (const auto& path : paths) {
         std::error_code ignored;
@@ -156,12 +157,9 @@ std::vector<std::string> by_first_request(std::vector<std::string> paths,
         const std::vector<std::string_view> views(lines.begin(), lines.end());
         const auto is = format ? format : detect_format(views);
         const auto first = std::find_if(views.begin(), views.end(), [&is](auto one) {
-            return is && parse_line(*is, one).kind == line_kind::request;
+            return is && parse_line(*is, one).kind != line_kind::malformed;
         });
-        if (first == views.end()) {
-            return paths;
-        }
-        timed.emplace_back(parse_line(*is, *first).seconds, path);
+        timed.emplace_back(first == views.end() ? last : parse_line(*is, *first).seconds, path);
     }
     std::stable_sort(
         timed.begin(), timed.end(), [](const auto& a, const auto& b) { return a.first < b.first; });

@@ -96,9 +96,10 @@ private:
     std::vector<std::uint32_t> clients_;
 };
 
-/// The files in the order of their first requests, for rotated logs are named from the newest to the
-/// oldest. As they are where one is no regular file, or has no request among its first lines, and
-/// those that begin at the same time.
+/// The files in the order of their first requests, whatever became of those: rotated logs are named
+/// from the newest to the oldest. One that has none among its first lines comes behind all others.
+/// What begins at the same time, or has no time, stays as it is named; so do all where one is no
+/// regular file, which can be read only once.
 /// @throws std::runtime_error when a file can't be opened or read
 [[nodiscard]] std::vector<std::string> by_first_request(std::vector<std::string> paths,
                                                         std::optional<log_format> format);

@@ -37,6 +37,18 @@ TEST_SUITE("from_squid/conversion") {
         CHECK(r.says(fate::left_out, "listened on already"));
     }
 
+    TEST_CASE("a port of :: takes both kinds of address, as Squid's does") {
+        for (const std::string place : {"[::]:3128", "[0:0::0]:3128"}) {
+            CAPTURE(place);
+            const auto r = settings_of("http_port " + place + "\n");
+            REQUIRE(r.options.listeners.size() == 2);
+            CHECK(r.options.listeners[0].address.host == "0.0.0.0");
+            CHECK(r.options.listeners[1].address.host == "::");
+            CHECK(r.says(fate::changed, "a listener for each kind of address"));
+        }
+        CHECK(settings_of("http_port 0.0.0.0:3128\n").options.listeners.size() == 1);
+    }
+
     TEST_CASE("a port that asks for more than a connection is no listener without that") {
         for (const std::string more : {"https_port 443 cert=/c key=/k clientca=/ca.pem",
                                        "https_port 443 tls-cert=/c tls-clientca=/ca.pem",
@@ -109,12 +121,63 @@ TEST_SUITE("from_squid/conversion") {
     }
 
     TEST_CASE("that an accelerator serves hosts that were denied is said") {
-        const std::string denied = "acl hidden dstdomain intranet.a.example\n"
+        const std::string denied = "acl hidden dstdomain -n intranet.a.example\n"
                                    "http_access deny hidden\nhttp_access allow all\n";
         const auto by_accelerator = settings_of(
             "http_port 80 accel vhost\ncache_peer 10.0.0.1 parent 8080 0 originserver\n" + denied);
         CHECK(by_accelerator.says(fate::laxer, "serves whatever host"));
         CHECK(settings_of("http_port 3128\n" + denied).count(fate::laxer) == 0);
+    }
+
+    TEST_CASE("that a name may lead to what is denied is said where a peer may be asked") {
+        const std::string port = "http_port 3128\n";
+        const std::string all = "http_access allow all\n";
+        const std::string inside = "acl inside dst 10.0.0.0/8\nhttp_access deny inside\n" + all;
+        const std::string but = "acl inside dst 10.0.0.0/8\nhttp_access allow all !inside\n";
+        const std::string here = "http_access deny to_localhost\n" + all;
+        const std::string parent = "cache_peer p.example parent 3128 0 no-query\n";
+        const std::string sibling = "cache_peer s.example sibling 3128 0 no-query\n";
+        for (const auto& rules : {inside, but, here}) {
+            CAPTURE(rules);
+            for (const auto& peer : {parent, sibling}) {
+                CAPTURE(peer);
+                const auto r = settings_of(port + peer + rules);
+                CHECK(r.count(fate::laxer) == 1);
+                CHECK(r.says(fate::laxer, "the peer's to judge"));
+            }
+            // Whoever connects looks the name up.
+            CHECK(settings_of(port + rules).count(fate::laxer) == 0);
+            CHECK_FALSE(settings_of("http_port 80 accel\ncache_peer 192.0.2.1 parent 80 0 "
+                                    "originserver\n" +
+                                    rules)
+                            .says(fate::laxer, "the peer's to judge"));
+        }
+        // Here Squid does not ask for them either, or nobody is served whom it would be for.
+        for (const std::string rules :
+             {"acl inside dst -n 10.0.0.0/8\nhttp_access deny inside\nhttp_access allow all\n",
+              "acl inside dst 10.0.0.0/8\nacl lan src 10.0.0.0/8\n"
+              "http_access deny lan inside\nhttp_access deny lan\nhttp_access allow all\n",
+              "http_access allow all\nhttp_access deny to_localhost\n"}) {
+            CAPTURE(rules);
+            CHECK(settings_of(port + parent + rules).count(fate::laxer) == 0);
+        }
+    }
+
+    TEST_CASE("that no address is denied for its name is said, once, where Squid asks for it") {
+        const std::string rules = "http_access deny a\nhttp_access deny b\nhttp_access allow all\n";
+        const auto r = settings_of("acl a dstdomain .a.example\nacl b dstdomain b.example\n" +
+                                   rules);
+        CHECK(r.count(fate::laxer) == 1);
+        CHECK(r.says(fate::laxer, "is not looked up for its name"));
+        const auto none = settings_of("acl a dstdomain -n .a.example\nacl b dstdomain "
+                                      "b.example\nacl b dstdomain -n c.example\n" +
+                                      rules);
+        CHECK(none.options.access.deny_destinations.size() == 4);
+        CHECK(none.count(fate::laxer) == 0);
+        CHECK(settings_of("acl a dstdomain a.example\nhttp_access allow all !a\n")
+                  .says(fate::laxer, "is not looked up for its name"));
+        CHECK(settings_of("acl a dstdomain a.example\nhttp_access allow a\n").count(fate::laxer) ==
+              0);
     }
 
     TEST_CASE("peers keep their kind; siblings are Squids") {

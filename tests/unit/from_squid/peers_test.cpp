@@ -38,6 +38,7 @@ TEST_SUITE("from_squid/peers") {
               lost{"originserver", "future-thing=1", "future-thing", fate::left_out},
               lost{"parent", "tls-cafile=/ca.pem", "origins.ca_file", fate::left_out},
               lost{"parent", "tls-default-ca=off", "tls-default-ca", fate::laxer},
+              lost{"parent", "tls-no-default-ca", "tls-no-default-ca", fate::laxer},
               lost{"parent", "sslflags=NO_DEFAULT_CA", "sslflags", fate::laxer},
               lost{"parent", "weight=3", "evenly", fate::approximated},
               lost{"parent", "default", "default", fate::approximated},

@@ -32,6 +32,19 @@ TEST_SUITE("from_squid/regex_globs") {
         CHECK(globs_of("") == exact({"*"}));
     }
 
+    TEST_CASE("a class ends where it does for Squid, whatever brackets it has within") {
+        CHECK(globs_of("a[[:digit:]]b") == wider({"*a*b*"}));
+        CHECK(globs_of("a[x[:alpha:]_]+b") == wider({"*a*b*"}));
+        CHECK(globs_of("[[.].]x]y") == wider({"*y*"}));
+        CHECK(globs_of("[[=e=]]x") == wider({"*x*"}));
+        CHECK(globs_of("[]a]b$") == exact({"*]b", "*ab"}));
+        CHECK(globs_of("[^]a]b") == wider({"*b*"}));
+        for (const auto* text : {"[[:digit:]", "[[:digit]", "[[:]]", "[[.x]", "[^]a"}) {
+            CAPTURE(text);
+            CHECK_FALSE(globs_of(text));
+        }
+    }
+
     TEST_CASE("an anchor where no URL has one leaves nothing of its alternative") {
         CHECK(globs_of("a^b|c") == exact({"*c*"}));
         CHECK(globs_of("a$b")->patterns.empty());

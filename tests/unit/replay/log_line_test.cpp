@@ -124,6 +124,18 @@ TEST_CASE("combined: bytes that were no request are no request, and no error") {
               .kind == line_kind::other_method);
 }
 
+TEST_CASE("a line that is no request has its time, as one that is") {
+    CHECK(squid("TCP_DENIED/403").seconds == 1);
+    CHECK(squid("TCP_TUNNEL/200", "CONNECT").seconds == 1);
+    CHECK(parse_line(log_format::combined, R"(c - - [01/Jan/1970:00:00:07 +0000] "-" 400 0)")
+              .seconds == 7);
+    const auto read = parse_line(
+        log_format::json,
+        R"({"time":"1970-01-01T00:00:07Z","method":"?","url":"","status":400,"bytes_out":0})");
+    CHECK(read.kind == line_kind::other_method);
+    CHECK(read.seconds == 7);
+}
+
 TEST_CASE("our own JSON line, its strings as they are written") {
     const auto read = parse_line(log_format::json, json_line);
     CHECK(read.kind == line_kind::request);

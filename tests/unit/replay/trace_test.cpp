@@ -276,13 +276,57 @@ TEST_CASE(
     CHECK(by_first_request({newest, middle, oldest}, std::nullopt) ==
           paths{oldest, middle, newest});
     CHECK(by_first_request({newest}, std::nullopt) == paths{newest});
-    // What says nothing of its time, or can be read only once, leaves them as they are named.
-    const auto empty = written(directory, "empty", "");
-    CHECK(by_first_request({newest, empty, oldest}, std::nullopt) == paths{newest, empty, oldest});
+    // What can be read only once leaves them as they are named.
     CHECK(by_first_request({newest, "-", oldest}, std::nullopt) == paths{newest, "-", oldest});
     const auto again = written(directory, "again", of_second("20"));
     CHECK(by_first_request({again, middle, oldest}, log_format::squid) ==
           paths{oldest, again, middle});
+}
+
+TEST_CASE("a log's place is known by its first line, whatever was asked for and answered") {
+    const temp_dir directory;
+    const auto tunnels = [](const std::string& second) {
+        std::string out;
+        for (int i = 0; i < 150; ++i) {
+            out += second + ".0 1 c TCP_TUNNEL/200 30 CONNECT x:443 - y/z -\n";
+        }
+        return out + second + ".0 1 c TCP_HIT/200 30 GET http://x/ - y/z t\n";
+    };
+    const auto newest = written(directory, "log", tunnels("30"));
+    const auto denied = written(
+        directory, "log.1", "20.0 1 c TCP_DENIED/403 30 GET http://x/ - y/z t\n");
+    const auto oldest = written(directory, "log.2", tunnels("10"));
+    using paths = std::vector<std::string>;
+    CHECK(by_first_request({newest, denied, oldest}, std::nullopt) ==
+          paths{oldest, denied, newest});
+    // Bytes that were no request have a time too.
+    const auto combined = [](const std::string& second) {
+        return "c - - [10/Oct/2000:13:55:" + second + " +0000] \"-\" 400 0\n";
+    };
+    const auto json = [](const std::string& second) {
+        return R"({"time":"2000-10-10T13:55:)" + second +
+               R"(.0Z","method":"?","url":"","status":400,"bytes_out":0})" + "\n";
+    };
+    const auto first = written(directory, "first", combined("10"));
+    const auto second = written(directory, "second", json("20"));
+    const auto third = written(directory, "third", combined("30"));
+    CHECK(by_first_request({third, second, first}, std::nullopt) == paths{first, second, third});
+}
+
+TEST_CASE("a log of no known time is read behind those that have one, which are in order") {
+    const temp_dir directory;
+    const auto of_second = [](const std::string& second) {
+        return second + ".0 1 c TCP_HIT/200 30 GET http://x/ - y/z t\n";
+    };
+    const auto newest = written(directory, "log", of_second("30"));
+    const auto empty = written(directory, "log.1", "");
+    const auto oldest = written(directory, "log.2", of_second("10"));
+    const auto comments = written(directory, "log.3", "# begun\n# ended\n");
+    using paths = std::vector<std::string>;
+    CHECK(by_first_request({newest, empty, oldest, comments}, std::nullopt) ==
+          paths{oldest, newest, empty, comments});
+    CHECK(by_first_request({comments, newest, oldest, empty}, log_format::squid) ==
+          paths{oldest, newest, comments, empty});
 }
 
 TEST_CASE("lines that are no requests are counted by why") {
