@@ -150,14 +150,21 @@ int say_not_reached(const not_reached& what) {
     return commands::no_answer;
 }
 
-// By such a mistake admin.address may be the default, in the place of what was meant.
-bool is_of_admin(const config::mistake& one) {
-    return one.path == "admin" || one.path.starts_with("admin.");
+// By such a mistake admin.address may be the default, in the place of what was meant: nothing was read at all, or
+// what is said of admin is wrong, were it its name.
+bool hides_admin(const config::mistake& one) {
+    return one.path.empty() || one.path.starts_with("line ") || one.path == "admin" ||
+           one.path.starts_with("admin.") || one.right.ends_with("did you mean admin?");
 }
 
 // What is asked goes on without that file; whoever asks should hear what a restart would come to.
 void warn_of(const std::vector<config::mistake>& mistakes, const std::string& file) {
     if (mistakes.empty()) {
+        return;
+    }
+    if (mistakes.front()
+            .path.empty()) {  // by whoever types this, who need not be the one that starts it
+        std::cerr << "warning: " << config::to_string(mistakes.front()) << '\n';
         return;
     }
     std::cerr << file << ": warning: a start or a reload would fail: ";
@@ -247,7 +254,7 @@ int commands::run(const config::reading& read, const std::string& file) const {
         return said.reload_settings(at);
     }
     // A socket was named without a mistake, or is the one in the directory that the program itself was given.
-    const auto doubt = std::find_if(read.mistakes.begin(), read.mistakes.end(), is_of_admin);
+    const auto doubt = std::find_if(read.mistakes.begin(), read.mistakes.end(), hides_admin);
     if (doubt != read.mistakes.end() && (!at || at->socket.empty())) {
         return said.say_no_door("where the proxy is asked is not known (--socket says it, too): " +
                                 file + ": " + config::to_string(*doubt));

@@ -280,6 +280,18 @@ TEST_SUITE("scenario/commands") {
     TEST_CASE(
         "a mistake in admin.* leaves open where to ask, and that is said; a socket is asked") {
         with_socket s;
+        for (const std::string text : {"{,}", "", R"({"admn": {"address": "127.0.0.1:1"}})"}) {
+            CAPTURE(text);
+            const auto file = s.place.write("nothing", text);
+            const auto life = run_reprise({"status", "--alive", "--config", file});
+            CAPTURE(life.output);
+            CHECK(life.exit_status == 3);
+            CHECK(has(life.output, "no: where the proxy is asked is not known"));
+            CHECK(s.run({"status", "--alive", "--config", file}).exit_status == 0);
+        }
+        const auto absent = run_reprise({"status", "--config", s.place.file("absent")});
+        CHECK(absent.exit_status == 3);
+        CHECK(has(absent.errors, "cannot read"));
         const auto nowhere = s.place.write("nowhere", R"({"admin": {"address": "nowhere"}})");
         const auto life = run_reprise({"status", "--alive", "--config", nowhere});
         CAPTURE(life.output);
