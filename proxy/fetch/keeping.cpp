@@ -89,20 +89,32 @@ bool keeping::is_older_elsewhere(const received& came) const {
     return kept && cache::is_dated_before(came.head.fields, came.came, *kept);
 }
 
+// An error seldom says by what it varies: it would answer those who have a variant of their own, too.
+bool keeping::is_fresh_for_somebody(const received& came) const {
+    const auto is_fresh = [&](const cache::stored_response& stored) {
+        return stored.status() < 500 && came.resident_came < stored.reusable_until();
+    };
+    const auto kept = held_for(w_.common.store, order_);
+    const auto all = w_.common.store.variants(order_.key, order_.url);
+    return (kept && is_fresh(*kept)) ||
+           std::any_of(all.begin(), all.end(), [&](const auto& one) { return is_fresh(*one); });
+}
+
 // Storable, but must not replace what is stored, whatever its lifetime: a refusal (perhaps this
 // client's alone) or an error.
 bool keeping::leaves_stored(const received& came, const cache::fetched_head& head) const {
     const auto status = came.head.status;
     if (order_.behind()) {
-        return !ends_use(status, true);
+        return !ends_use(status, true) && status != order_.behind()->status();
     }
     if (order_.as<wanted::gap>() != nullptr) {
         return status >= 500 || status == 429;
     }
-    // An error without a lifetime of its own (freshness.negative), which is 500 to 599 here.
-    const bool has_made_up_life = status >= 500 &&
-                                  head.freshness.source == http::lifetime_source::negative;
-    if (!order_.replaces || !(is_server_error(status) || has_made_up_life)) {
+    if (status >= 500 && head.freshness.source == http::lifetime_source::negative &&
+        is_fresh_for_somebody(came)) {
+        return true;  // one request in a bad moment is no reason to take from all what is fresh
+    }
+    if (!order_.replaces || !is_server_error(status)) {
         return false;
     }
     const auto& freshness = order_.now_settings->options.freshness;
@@ -111,10 +123,6 @@ bool keeping::leaves_stored(const received& came, const cache::fetched_head& hea
         return false;
     }
     const auto& stored = *kept;
-    if (has_made_up_life && stored.status() < 500 &&
-        http::remaining(stored.freshness(), came.resident_came) > http::seconds{0}) {
-        return true;  // one client's reload in a bad moment is no reason to take from all what is fresh
-    }
     // It may stand in for the errors to come, as it does for this one.
     return http::may_serve_on_error(stored.directives(), stored.freshness(), came.resident_came) ||
            (freshness.stale_on_error_status && !http::forbids_stale(stored.directives()) &&

@@ -73,6 +73,7 @@ private:
     void note_verdict(cache::fetched_head& head, const received& came);
     void end_what_it_replaces(unsigned status, wall_time asked_at);
     [[nodiscard]] bool is_older_elsewhere(const received& came) const;
+    [[nodiscard]] bool is_fresh_for_somebody(const received& came) const;
     [[nodiscard]] bool leaves_stored(const received& came, const cache::fetched_head& head) const;
     [[nodiscard]] bool fits_stores(unsigned status, std::uint64_t length) const;
     [[nodiscard]] bool exceeds_stores(unsigned status, std::uint64_t length) const;

@@ -38,28 +38,63 @@ TEST_CASE("an error with a lifetime does not take the place of what may stand in
 TEST_CASE("an error with a lifetime of ours takes the place of nothing that is fresh") {
     auto options = with_memory(1u << 20);
     options.freshness.negative = std::chrono::seconds{10};
-    for (const std::string status : {"500 No", "501 No", "503 No", "521 No", "599 No"}) {
-        CAPTURE(status);
+    const auto found_after = [&](const std::string& status, const std::string& stored) {
         node at{options};
-        see(at, of_five, true);
+        see(at, "200 OK\r\nETag: \"1\"\r\nContent-Length: 5\r\n" + stored, true);
         arrival bad{at};
         bad.order->replaces = true;
-        CHECK(bad.head(status + "\r\nContent-Length: 5\r\n").detail == "error");
+        bad.head(status + "\r\nContent-Length: 5\r\n");
         bad.body("sorry");
         bad.end();
-        CHECK(bad.found() == "hello");
-        // What is not fresh it may: the origin is spared then.
-        node later{options};
-        see(later,
-            "200 OK\r\nCache-Control: max-age=60\r\nAge: 70\r\nETag: \"1\"\r\nContent-Length: "
-            "5\r\n",
-            true);
-        arrival error{later};
-        error.order->replaces = true;
-        error.head(status + "\r\nContent-Length: 5\r\n");
-        error.body("sorry");
-        error.end();
-        CHECK(error.found() == "sorry");
+        return bad.found();
+    };
+    for (const std::string status : {"500 No", "501 No", "503 No", "521 No", "599 No"}) {
+        CAPTURE(status);
+        CHECK(found_after(status, "Cache-Control: max-age=60\r\n") == "hello");
+        // What answers nobody it may: so the origin is spared.
+        CHECK(found_after(status, "Cache-Control: max-age=60\r\nAge: 70\r\n") == "sorry");
+        CHECK(found_after(status, "Cache-Control: max-age=60, no-cache\r\n") == "sorry");
+    }
+    // What would stand in for it, if it does for such an error.
+    const std::string stands_in = "Cache-Control: max-age=60, stale-if-error=600\r\nAge: 70\r\n";
+    CHECK(found_after("503 No", stands_in) == "hello");
+    CHECK(found_after("521 No", stands_in) == "sorry");
+}
+
+TEST_CASE("nor does it where what is fresh is another variant") {
+    auto options = with_memory(1u << 20);
+    options.freshness.negative = std::chrono::seconds{10};
+    node at{options};
+    const std::string line = "GET http://a.example/x";
+    arrival english{at, line, "Accept-Language: en\r\n"};
+    english.order->replaces = true;
+    english.head(of_five + "Vary: Accept-Language\r\n");
+    english.body("hello");
+    english.end();
+    REQUIRE(english.found() == "hello");
+    arrival french{at, line, "Accept-Language: fr\r\n"};
+    french.order->replaces = true;  // as admitted
+    CHECK(french.head("503 No\r\nContent-Length: 5\r\n").detail == "error");
+    french.body("sorry");
+    french.end();
+    CHECK(english.found() == "hello");
+    CHECK(!french.found());
+}
+
+TEST_CASE("what was sent stale in its own place is replaced by the same redirection or error") {
+    for (const std::string status : {"301 Moved", "308 Moved", "501 No", "200 OK"}) {
+        CAPTURE(status);
+        node at;
+        const auto head = status +
+                          "\r\nETag: \"1\"\r\nCache-Control: max-age=60\r\nContent-Length: 5\r\n";
+        see(at, head + "Age: 70\r\n", true);
+        arrival next{at};
+        next.order->what = wanted::validating{stored_at(at, next), true};
+        next.order->replaces = true;
+        next.head(head);
+        next.body("again");
+        next.end();
+        CHECK(next.found() == "again");
     }
 }
 
