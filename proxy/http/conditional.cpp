@@ -272,6 +272,9 @@ head_effect judge_head(unsigned stored_status,
                                                : equal_weak(old_etag, new_etag);
     const auto old_date = first_value(stored, field_id::last_modified);
     const auto new_date = first_value(head_response, field_id::last_modified);
+    if (!old_date.empty() && old_date == new_date && tag_was_weakened(stored, head_response)) {
+        return head_effect::nothing;  // of the bytes before they were compressed
+    }
     if ((!new_etag.empty() && !same_etag) || (!new_date.empty() && old_date != new_date) ||
         has_other_length(head_response, stored_length)) {
         return head_effect::outdate;

@@ -313,6 +313,17 @@ TEST_SUITE("http/conditional") {
         CHECK_FALSE(freshen({}, many, 4096, 50));
     }
 
+    TEST_CASE("a 200 to HEAD of what is compressed as it is sent says nothing of it") {
+        const auto* modified = "Last-Modified: Sun, 06 Nov 1994 08:32:57 GMT";
+        CHECK(head_says({"ETag: W/\"a\"", modified},
+                        {"ETag: \"a\"", modified, "Content-Length: 1000"}) == head_effect::nothing);
+        CHECK(head_says({"ETag: W/\"a\"", modified},
+                        {"ETag: \"a\"", "Last-Modified: Sun, 06 Nov 1994 08:32:58 GMT"}) ==
+              head_effect::outdate);
+        CHECK(head_says({"ETag: W/\"a\"", modified}, {"ETag: \"b\"", modified}) ==
+              head_effect::outdate);
+    }
+
     TEST_CASE("a 200 to HEAD that contradicts nothing freshens") {
         CHECK(head_says({}, {}) == head_effect::freshen);
         CHECK(head_says({"ETag: \"a\""}, {}) == head_effect::freshen);
