@@ -118,7 +118,8 @@ bool sources::home_has_fetched() const {
     constexpr std::chrono::seconds rounding{1};
     const auto& fields = here_.came.head.fields;
     const auto age = http::stated_age(fields).value_or(http::seconds{0});
-    return http::was_forwarded(fields) && age <= wall_now() - here_.came.requested + rounding;
+    return http::was_forwarded(fields, here_.came.head.status) &&
+           age <= wall_now() - here_.came.requested + rounding;
 }
 
 // What it has from its store, from another cache, or from a fetch that was under way, may be older than what

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstdint>
+#include <optional>
 
 namespace reprise::proxy::http {
 
@@ -96,6 +98,7 @@ namespace {
 /// What the last cache that has its say in Cache-Status says of how it came to the response.
 struct last_say {
     bool forwarded = false, collapsed = false;
+    std::optional<std::int64_t> status;  ///< of the next hop
 };
 
 last_say last_say_of(field_list fields) noexcept {
@@ -124,6 +127,8 @@ last_say last_say_of(field_list fields) noexcept {
             said.collapsed = one->value.kind == sf_kind::boolean && one->value.number == 1;
         } else if (one->key == "fwd") {
             said.forwarded = true;
+        } else if (one->key == "fwd-status" && one->value.kind == sf_kind::integer) {
+            said.status = one->value.number;
         }
     }
     return reader.failed() ? last_say{} : said;
@@ -135,9 +140,11 @@ bool was_collapsed(field_list fields) noexcept {
     return last_say_of(fields).collapsed;
 }
 
-bool was_forwarded(field_list fields) noexcept {
+bool was_forwarded(field_list fields, unsigned status) noexcept {
+    constexpr std::int64_t not_modified = 304;
     const auto said = last_say_of(fields);
-    return said.forwarded && !said.collapsed;
+    const auto came = said.status.value_or(status);
+    return said.forwarded && !said.collapsed && (came == status || came == not_modified);
 }
 
 }  // namespace reprise::proxy::http

@@ -47,7 +47,8 @@ void append_cache_status(std::string& out, std::string_view name, const cache_st
 /// The cache that this response came from, the last to have its say in Cache-Status, shares another
 /// request's fetch (RFC 9211 2.6): it may be waiting itself. False where that can't be read.
 [[nodiscard]] bool was_collapsed(field_list fields) noexcept;
-/// That cache has asked the next hop for this request alone (2.2). False where that can't be read.
-[[nodiscard]] bool was_forwarded(field_list fields) noexcept;
+/// That cache has asked the next hop for this request alone (2.2), and this, of this status, is what came of it: not
+/// what stands in for it. False where that can't be read.
+[[nodiscard]] bool was_forwarded(field_list fields, unsigned status) noexcept;
 
 }  // namespace reprise::proxy::http

@@ -53,7 +53,8 @@ struct stored {
 };
 struct stand_in {
     std::string_view detail;
-    unsigned status = 0;  ///< what the origin answered instead; 0: nothing
+    unsigned status = 0;     ///< what the origin answered instead; 0: nothing
+    bool collapsed = false;  ///< to another's request
 };
 struct partial {};
 struct fetched {

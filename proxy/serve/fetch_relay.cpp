@@ -374,7 +374,7 @@ awaitable<std::optional<ended_or_next>> fetch_relay::take_head(cache::fetch_read
     note_head(head);
     if (is_server_error(head.status) && may_stand_in(x_, false, resident_now())) {
         reader.leave();
-        co_return answers::stand_in{"origin-error", head.status};
+        co_return answers::stand_in{"origin-error", head.status, follows()};
     }
     if (x_.asked.facts.is_get && head.verdict == http::storability::storable) {
         x_.book.how = follows()           ? outcome::collapsed

@@ -51,6 +51,7 @@ std::optional<answers::body_on_disk> compose_stand_in(exchange_state& x,
         how.forward = x.verdict.forward == http::forward_reason::none ? http::forward_reason::stale
                                                                       : x.verdict.forward;
         how.forward_status = what.status;
+        how.collapsed = what.collapsed;
     }
     how.ttl = http::remaining(x.sending->freshness(), now);
     how.detail = what.detail;

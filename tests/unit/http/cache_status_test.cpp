@@ -46,16 +46,21 @@ TEST_SUITE("http/cache_status") {
     TEST_CASE("whether the last cache on the way has asked for this request alone") {
         const auto says = [](std::string_view value) {
             const std::vector<field> lines{{.name = "Cache-Status", .value = value}};
-            return was_forwarded(lines);
+            return was_forwarded(lines, 200);
         };
         CHECK(says("reprise; fwd=uri-miss; fwd-status=200; stored"));
         CHECK(says("other; hit, reprise; fwd=stale; fwd-status=304"));
+        CHECK(says("reprise; fwd=uri-miss"));
+        CHECK_FALSE(says("reprise; fwd=stale; fwd-status=503; ttl=-9; detail=origin-error"));
         CHECK_FALSE(says("reprise; fwd=uri-miss; collapsed"));
         CHECK_FALSE(says("reprise; hit; ttl=5"));
         CHECK_FALSE(says("other; fwd=miss, reprise; hit"));
         CHECK_FALSE(says("reprise; fwd=miss; ="));
         CHECK_FALSE(says(""));
-        CHECK_FALSE(was_forwarded({}));
+        CHECK_FALSE(was_forwarded({}, 200));
+        const std::vector<field> gone{
+            {.name = "Cache-Status", .value = "reprise; fwd=miss; fwd-status=404"}};
+        CHECK(was_forwarded(gone, 404));
     }
 
     TEST_CASE("a hit says how long it stays fresh") {
