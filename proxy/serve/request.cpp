@@ -271,7 +271,10 @@ std::optional<failure> judge_destination(const thread::settings& now,
         return failure{failure_code::loop_detected, "Via names this proxy already"};
     }
     const auto port = asked.target.port;
-    if (!asked.accelerator && !net::port_allowed(now.options.access.request_ports, port)) {
+    // What is asked inside an opened tunnel was let in by its CONNECT.
+    const auto& access = now.options.access;
+    if (!asked.accelerator &&
+        !net::port_allowed(asked.inside ? access.connect_ports : access.request_ports, port)) {
         return failure{failure_code::port_refused, "port " + std::to_string(port)};
     }
     if (!asked.accelerator) {

@@ -248,6 +248,23 @@ TEST_CASE(
     CHECK(judged("http://0x7f.1/") == failure_code::destination_refused);
 }
 
+TEST_CASE("inside an opened tunnel the ports are CONNECT's") {
+    config::access_options access;
+    access.connect_ports = {{443, 444}};
+    access.request_ports = {{80, 80}};
+    const auto now = settings_with(access);
+    const auto judged = [&](std::uint16_t port) {
+        const opened_host inside{"a.example", port};
+        const auto host = "a.example:" + std::to_string(port);
+        const taken got{"GET /x HTTP/1.1\r\nHost: " + host + "\r\n\r\n",
+                        {forward, access, true, &inside}};
+        REQUIRE(!got.read.refused);
+        return code_of(judge_destination(now, got.read, "me"));
+    };
+    CHECK(judged(444) == std::nullopt);
+    CHECK(judged(80) == failure_code::port_refused);
+}
+
 TEST_CASE("an accelerator's upstream is the operator's choice: only a loop stands against it") {
     const auto now = settings_with({});
     const auto looped = take("GET /", "Host: 127.0.0.1:22\r\nVia: 1.1 me\r\n", accelerator);
