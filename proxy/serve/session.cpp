@@ -304,8 +304,8 @@ session::next session::take_bytes(error_code over) {
                            "the request's head did not arrive in time"};
         refuse_head(lend(), late, steady_now());
     }
-    if (over && idle_) {
-        note_leaving(w_, client_);
+    if (over && idle_ && !client.patience().expired()) {
+        note_leaving(w_, client_);  // by itself, and not by our patience
     }
     return next::end;
 }

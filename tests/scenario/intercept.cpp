@@ -266,6 +266,18 @@ TEST_SUITE("scenario/intercept") {
         CHECK(w.figure("refused") == 0);
     }
 
+    TEST_CASE("nor has one that is left by us, however little patience we have" *
+              doctest::skip(sanitized)) {
+        opened_world w;
+        w.origin.on("/a", ok(std::string{cacheable}, "hello"));
+        w.settings["timeouts"] = {{"client_head", "500ms"}, {"client_idle", "500ms"}};
+        w.reload({{"hosts", {"a.test", "b.test"}}});
+        const auto spare = w.enter("a.test");
+        REQUIRE(eventually([&] { return w.proxy->stats()["clients"]["open"] == 0; }));
+        CHECK(w.figure("refused") == 0);
+        CHECK(w.enter("a.test")->ask(w.get("a.test", "/a")).body == "hello");
+    }
+
     TEST_CASE("inside, a request is for CONNECT's host and for no other") {
         opened_world w;
         w.origin.on("/a", ok("", "hello"));
