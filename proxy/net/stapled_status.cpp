@@ -50,7 +50,10 @@ status read_part(OCSP_SINGLERESP* part) {
     ASN1_GENERALIZEDTIME* from = nullptr;
     ASN1_GENERALIZEDTIME* until = nullptr;
     const int said = OCSP_single_get0_status(part, nullptr, nullptr, &from, &until);
-    if (OCSP_check_validity(from, until, most_skew, -1) != 1) {
+    // A good one that doesn't say until when would hold for ever (RFC 6960 3.2: sufficiently recent).
+    constexpr long a_day = 86'400;
+    const bool is_endless = said == V_OCSP_CERTSTATUS_GOOD && until == nullptr;
+    if (OCSP_check_validity(from, until, most_skew, is_endless ? a_day : -1) != 1) {
         return status::none;
     }
     return said == V_OCSP_CERTSTATUS_REVOKED ? status::revoked

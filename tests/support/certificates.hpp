@@ -39,6 +39,7 @@ struct status_wishes {
     validity when{std::chrono::hours{-1}, std::chrono::hours{24}};
     const class test_authority* issued_by = nullptr;  ///< whom it names; null: who signs it
     bool sha256 = false;   ///< certificates are named by SHA-256, in place of SHA-1
+    bool endless = false;  ///< it doesn't say until when
     std::string before{};  ///< another certificate, PEM, named good in front of it; empty: none
 };
 
@@ -87,8 +88,8 @@ public:
     /// An intermediate, which may issue in its turn.
     [[nodiscard]] made_certificate issue_authority(const authority_wishes& wanted = {}) const;
     /// The same, signed by one that was issued.
-    [[nodiscard]] static made_certificate issue_authority_below(const made_certificate& above,
-                                                                const authority_wishes& wanted = {});
+    [[nodiscard]] static made_certificate issue_authority_below(
+        const made_certificate& above, const authority_wishes& wanted = {});
     /// The same, signed by itself.
     [[nodiscard]] static made_certificate issue_root(const authority_wishes& wanted);
 

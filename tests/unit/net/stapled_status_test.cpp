@@ -58,6 +58,8 @@ std::vector<stapled_text> useless_about(const std::string& certificate) {
         {"cut", good.substr(0, good.size() / 2)},
         {"unknown to its issuer", own.status_of(certificate, {.says = word::unknown})},
         {"good, long ago", own.status_of(certificate, {.when = {.from = -48h, .until = -1h}})},
+        {"good, of two days ago, without an end",
+         own.status_of(certificate, {.when = {.from = -48h}, .endless = true})},
         {"revoked, long ago",
          own.status_of(certificate, {.says = word::revoked, .when = {.from = -48h, .until = -1h}})},
         {"revoked, in future",
