@@ -32,6 +32,22 @@ TEST_SUITE("scenario/commands") {
         }
     };
 
+    /// One that is asked at its address, by a token, and has answered for /a.
+    struct with_token {
+        temp_dir place;
+        json settings = storing_settings();
+        world w;
+
+        with_token()
+            : w{[this] {
+                  settings["admin"]["token_file"] = place.write("token", "a-token\n");
+                  return settings;
+              }()} {
+            w.origin.on("/a", ok("Cache-Control: max-age=60\r\n", "hello"));
+            CHECK(w.get("/a").status == 200);
+        }
+    };
+
     bool has(const std::string& page, std::string_view text) {
         return page.find(text) != std::string::npos;
     }
@@ -154,12 +170,8 @@ TEST_SUITE("scenario/commands") {
 
     TEST_CASE(
         "without a socket the address of the settings is asked, and the token is read there") {
-        const temp_dir place;
-        auto settings = storing_settings();
-        settings["admin"]["token_file"] = place.write("token", "a-token\n");
-        world w{settings};
-        w.origin.on("/a", ok("Cache-Control: max-age=60\r\n", "hello"));
-        CHECK(w.get("/a").status == 200);
+        with_token at;
+        auto& [place, settings, w] = at;
         settings["admin"]["address"] = "127.0.0.1:" + std::to_string(w.proxy.admin_port());
         const auto file = place.write("settings", settings.dump());
         CHECK(run_reprise({"status", "--config", file}).exit_status == 0);
@@ -243,12 +255,8 @@ TEST_SUITE("scenario/commands") {
 
     // Or a health check has it started anew, and the start ends by the mistake.
     TEST_CASE("a proxy that serves is alive and is asked, whatever mistakes its file has by now") {
-        const temp_dir place;
-        auto settings = storing_settings();
-        settings["admin"]["token_file"] = place.write("token", "a-token\n");
-        world w{settings};
-        w.origin.on("/a", ok("Cache-Control: max-age=60\r\n", "hello"));
-        CHECK(w.get("/a").status == 200);
+        with_token at;
+        auto& [place, settings, w] = at;
         settings["access"]["block_lists"] = {place.file("absent")};
         settings["memory"] = {{"size", "much"}};
         settings["nonsense"] = 1;

@@ -113,6 +113,23 @@ struct told_store : told_to, store {
     }
 };
 
+/// As small as may be and heard by a listener, so that segments are soon reclaimed, with nothing carried.
+struct wrapping_store : told_to, store {
+    wrapping_store() : store{memory, smallest_store} {
+        settings.told = &told;
+        settings.carry = 0;
+        settings.write_queue = 128u << 10;
+        open_and_load();
+        REQUIRE(eventually([&] { return told.all_said.load(); }));
+    }
+    void put_other() {
+        REQUIRE(number < 2000);
+        const auto other = url_of(number++);
+        REQUIRE(eventually([&] { return put(other, object(other, 10'000)); }));
+    }
+    unsigned number = 100;
+};
+
 }  // namespace
 
 TEST_SUITE("cache/disk/contents_loader") {
@@ -297,13 +314,7 @@ TEST_SUITE("cache/disk/contents_loader") {
 
     TEST_CASE("a URL whose variants go with one segment is told once, when the next is open") {
         constexpr unsigned in_first = 8;
-        told_to world;
-        store s{world.memory, smallest_store};
-        s.settings.told = &world.told;
-        s.settings.carry = 0;
-        s.settings.write_queue = 128u << 10;
-        s.open_and_load();
-        REQUIRE(eventually([&] { return world.told.all_said.load(); }));
+        wrapping_store s;
         const auto url = url_of(1);
         const auto put_variant = [&](unsigned number) {
             const auto made = variant(url, std::to_string(number));
@@ -314,33 +325,28 @@ TEST_SUITE("cache/disk/contents_loader") {
             REQUIRE(eventually([&] { return s->may_hold(key); }));
             return key;
         };
-        unsigned number = 100;
-        const auto put_other = [&] {
-            const auto other = url_of(number++);
-            REQUIRE(eventually([&] { return s.put(other, object(other, 10'000)); }));
-        };
         // Directories are said last of what is written with them.
         const auto say_all = [&] {
-            for (int i = 0; i < 2; ++i, ++number) {
-                s.put_surely(url_of(number), object(url_of(number), 100));
+            for (int i = 0; i < 2; ++i, ++s.number) {
+                s.put_surely(url_of(s.number), object(url_of(s.number), 100));
             }
         };
         std::vector<filter::key_hash> first;
         for (unsigned i = 0; i < in_first; ++i) {
             first.push_back(put_variant(i));
         }
-        REQUIRE(world.memory->contents("/store/s-00000001").empty());
-        while (world.memory->contents("/store/s-00000001").empty()) {
-            put_other();
+        REQUIRE(s.memory->contents("/store/s-00000001").empty());
+        while (s.memory->contents("/store/s-00000001").empty()) {
+            s.put_other();
         }
         // Of the ninth, and of the directory, which lie elsewhere, it takes two reads to tell.
         const auto staying = put_variant(in_first);
         say_all();
-        REQUIRE(world.told.is_listed(url));
-        const auto before = world.told.times_held(url);
+        REQUIRE(s.told.is_listed(url));
+        const auto before = s.told.times_held(url);
         std::atomic<bool> is_begun_anew{false};
         std::atomic<unsigned> early_reads{0};
-        world.memory->set_hook([&](operation what, std::string_view path) {
+        s.memory->set_hook([&](operation what, std::string_view path) {
             const bool of_first = path == "/store/s-00000000";
             if (what == operation::write && of_first) {
                 is_begun_anew = true;
@@ -351,42 +357,30 @@ TEST_SUITE("cache/disk/contents_loader") {
             return error_code{};
         });
         while (s->may_hold(first.front())) {
-            REQUIRE(number < 2000);
-            put_other();
+            s.put_other();
         }
-        REQUIRE(eventually([&] { return world.told.times_held(url) > before; }));
+        REQUIRE(eventually([&] { return s.told.times_held(url) > before; }));
         say_all();
-        CHECK(world.told.times_held(url) == before + 1);
-        CHECK(world.told.is_listed(url));
+        CHECK(s.told.times_held(url) == before + 1);
+        CHECK(s.told.is_listed(url));
         CHECK(s->may_hold(staying));
         for (const auto& one : first) {
             CHECK_FALSE(s->may_hold(one));
         }
         CHECK(early_reads == 0);
         s.close();
-        world.memory->set_hook({});
+        s.memory->set_hook({});
     }
 
     TEST_CASE(
         "a URL whose last variants go with a segment is told to be gone before a stop is over") {
-        told_to world;
-        store s{world.memory, smallest_store};
-        s.settings.told = &world.told;
-        s.settings.carry = 0;
-        s.settings.write_queue = 128u << 10;
-        s.open_and_load();
-        REQUIRE(eventually([&] { return world.told.all_said.load(); }));
+        wrapping_store s;
         const auto url = url_of(1);
         const stored_ptr second = variant(url, "2");
         REQUIRE(s.put(url, variant(url, "1")));
-        REQUIRE(eventually([&] { return world.told.is_listed(url); }));
-        unsigned number = 100;
-        const auto put_other = [&] {
-            const auto other = url_of(number++);
-            REQUIRE(eventually([&] { return s.put(other, object(other, 10'000)); }));
-        };
-        while (world.memory->contents("/store/s-00000001").empty()) {
-            put_other();
+        REQUIRE(eventually([&] { return s.told.is_listed(url); }));
+        while (s.memory->contents("/store/s-00000001").empty()) {
+            s.put_other();
         }
         // Its directory lies in a later segment, and lists two; only the first is left.
         REQUIRE(eventually([&] { return s.put(url, second); }));
@@ -394,14 +388,13 @@ TEST_SUITE("cache/disk/contents_loader") {
         s.put_surely(url_of(3), object(url_of(3), 100));
         REQUIRE(s->drop(key_of(url), *second));
         s.put_surely(url_of(4), object(url_of(4), 100));
-        REQUIRE(world.told.is_listed(url));
-        const auto oldest = world.memory->contents("/store/s-00000000").substr(0, 64);
-        while (world.memory->contents("/store/s-00000000").substr(0, 64) == oldest) {
-            REQUIRE(number < 2000);
-            put_other();
+        REQUIRE(s.told.is_listed(url));
+        const auto oldest = s.memory->contents("/store/s-00000000").substr(0, 64);
+        while (s.memory->contents("/store/s-00000000").substr(0, 64) == oldest) {
+            s.put_other();
         }
         s.close();
-        CHECK_FALSE(world.told.heard(url));
+        CHECK_FALSE(s.told.heard(url));
     }
 }
 
