@@ -89,14 +89,17 @@ bool keeping::is_older_elsewhere(const received& came) const {
     return kept && cache::is_dated_before(came.head.fields, came.came, *kept);
 }
 
-// An error seldom says by what it varies: it would answer those who have a variant of their own, too.
+// An error seldom says by what it varies: it would answer those who have a variant of their own, too. What the disk
+// alone has is taken for fresh, since nobody has read it.
 bool keeping::is_fresh_for_somebody(const received& came) const {
     const auto is_fresh = [&](const cache::stored_response& stored) {
         return stored.status() < 500 && came.resident_came < stored.reusable_until();
     };
     const auto kept = held_for(w_.common.store, order_);
     const auto all = w_.common.store.variants(order_.key, order_.url);
-    return (kept && is_fresh(*kept)) ||
+    const auto* const disk = w_.common.store.disk();
+    const bool is_unread = !kept && disk != nullptr && disk->may_hold(order_.key);
+    return is_unread || (kept && is_fresh(*kept)) ||
            std::any_of(all.begin(), all.end(), [&](const auto& one) { return is_fresh(*one); });
 }
 

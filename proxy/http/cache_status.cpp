@@ -144,7 +144,9 @@ bool was_forwarded(field_list fields, unsigned status) noexcept {
     constexpr std::int64_t not_modified = 304;
     const auto said = last_say_of(fields);
     const auto came = said.status.value_or(status);
-    return said.forwarded && !said.collapsed && (came == status || came == not_modified);
+    // A 304 of the next hop's confirmed what it answers with; a 200 of it was what the condition here asked for.
+    return said.forwarded && !said.collapsed &&
+           (came == status || came == not_modified || (status == not_modified && came == 200));
 }
 
 }  // namespace reprise::proxy::http

@@ -108,6 +108,23 @@ TEST_SUITE("scenario/disk") {
         CHECK(w.origin.count("/a") == 1);
     }
 
+    TEST_CASE("a passing error for one variant hides no other that the disk alone has") {
+        disk_world w;
+        w.origin.on("/v", [](origin_request& request, origin_connection& connection) {
+            connection.send(
+                request.get("Accept-Language") == "da"
+                    ? ok("Cache-Control: max-age=600\r\nVary: Accept-Language\r\n", "da")
+                    : answer("503 Service Unavailable", "", "broken"));
+        });
+        CHECK(w.get("/v", "Accept-Language: da\r\n").body == "da");
+        w.settings["freshness"] = {{"negative", "60s"}};
+        w.restart();
+        const auto error = w.get("/v", "Accept-Language: sv\r\n");
+        CHECK(error.status == 503);
+        CHECK_FALSE(cache_status_of(error).stored);
+        CHECK(is_hit(w.get("/v", "Accept-Language: da\r\n")));
+    }
+
     TEST_CASE("variants are told apart after a restart") {
         disk_world w;
         w.origin.on("/v", [](origin_request& request, origin_connection& connection) {

@@ -61,6 +61,10 @@ TEST_SUITE("http/cache_status") {
         const std::vector<field> gone{
             {.name = "Cache-Status", .value = "reprise; fwd=miss; fwd-status=404"}};
         CHECK(was_forwarded(gone, 404));
+        const std::vector<field> confirmed{
+            {.name = "Cache-Status", .value = "reprise; fwd=uri-miss; fwd-status=200; stored"}};
+        CHECK(was_forwarded(confirmed, 304));
+        CHECK_FALSE(was_forwarded(confirmed, 206));
     }
 
     TEST_CASE("a hit says how long it stays fresh") {
