@@ -159,7 +159,7 @@ std::optional<std::size_t> word_index(const std::vector<std::string_view>& words
         return static_cast<std::size_t>(found - words.begin());
     }
     const auto meant = nearest(from.text, words);
-    const auto hint = meant.empty() ? "" : "; did you mean " + std::string{meant} + '?';
+    const auto hint = meant.empty() ? std::string{} : did_you_mean(meant);
     return here.wrong(from, "must be " + alternatives(words) + hint);
 }
 

@@ -12,11 +12,14 @@
 namespace reprise::config {
 namespace {
 
+constexpr std::string_view before_line = "line ";
+
 mistake syntax_mistake(const json_error& error) {
     if (error.line == 0) {
         return {"", "", error.reason};
     }
-    return {"line " + std::to_string(error.line) + ", column " + std::to_string(error.column),
+    return {std::string{before_line} + std::to_string(error.line) + ", column " +
+                std::to_string(error.column),
             "",
             error.reason};
 }
@@ -29,6 +32,13 @@ loaded all_or_none(reading what) {
 }
 
 }  // namespace
+
+bool leaves_open(const mistake& wrong, std::string_view section) {
+    const std::string_view path{wrong.path};
+    return path.empty() || path.starts_with(before_line) || path == section ||
+           (path.starts_with(section) && path.substr(section.size()).starts_with('.')) ||
+           wrong.right.ends_with(did_you_mean(section));
+}
 
 reading read(std::string_view json_text) {
     const auto parsed_text = parse_json(json_text, {.bytes = most_file_bytes});

@@ -22,6 +22,10 @@ struct reading {
     std::vector<mistake> mistakes;
 };
 
+/// What `section`, a member of the whole, says may not have been read because of this mistake: then it has its
+/// default in the place of what was meant. So where nothing was read at all, and where its name is misspelt.
+[[nodiscard]] bool leaves_open(const mistake& wrong, std::string_view section);
+
 /// The options, or at least one mistake: never half of each.
 using loaded = std::variant<options, std::vector<mistake>>;
 

@@ -5,6 +5,10 @@
 
 namespace reprise::config {
 
+std::string did_you_mean(std::string_view name) {
+    return "; did you mean " + std::string{name} + '?';
+}
+
 std::string to_string(const mistake& wrong) {
     std::string out = wrong.path;
     for (const auto* part : {&wrong.value, &wrong.right}) {

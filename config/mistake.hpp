@@ -24,6 +24,9 @@ struct mistake {
 /// `listeners[1].upstream: "htp://b": the scheme must be http: write http://host[:port]`
 [[nodiscard]] std::string to_string(const mistake& wrong);
 
+/// What a mistake's `right` ends with, where a word is near to one that would be right: "; did you mean NAME?".
+[[nodiscard]] std::string did_you_mean(std::string_view name);
+
 /// Gathers mistakes. The first `most` are kept, the rest only counted, so that a hostile file
 /// cannot make a report larger than itself.
 class report {

@@ -35,7 +35,7 @@ void report_unknown(std::string_view name, const std::vector<row_head>& rows, co
     } else if (const auto homes = homes_of(name); !homes.empty()) {
         right += "; it is a member of " + homes;
     } else if (const auto meant = nearest(name, known); !meant.empty()) {
-        right += "; did you mean " + std::string{meant} + '?';
+        right += did_you_mean(meant);
     } else {
         right += "; known here are ";
         for (std::size_t i = 0; i < known.size(); ++i) {

@@ -150,13 +150,6 @@ int say_not_reached(const not_reached& what) {
     return commands::no_answer;
 }
 
-// By such a mistake admin.address may be the default, in the place of what was meant: nothing was read at all, or
-// what is said of admin is wrong, were it its name.
-bool hides_admin(const config::mistake& one) {
-    return one.path.empty() || one.path.starts_with("line ") || one.path == "admin" ||
-           one.path.starts_with("admin.") || one.right.ends_with("did you mean admin?");
-}
-
 // What is asked goes on without that file; whoever asks should hear what a restart would come to.
 void warn_of(const std::vector<config::mistake>& mistakes, const std::string& file) {
     if (mistakes.empty()) {
@@ -254,7 +247,9 @@ int commands::run(const config::reading& read, const std::string& file) const {
         return said.reload_settings(at);
     }
     // A socket was named without a mistake, or is the one in the directory that the program itself was given.
-    const auto doubt = std::find_if(read.mistakes.begin(), read.mistakes.end(), hides_admin);
+    const auto doubt = std::find_if(read.mistakes.begin(),
+                                    read.mistakes.end(),
+                                    [](const auto& one) { return leaves_open(one, "admin"); });
     if (doubt != read.mistakes.end() && (!at || at->socket.empty())) {
         return said.say_no_door("where the proxy is asked is not known (--socket says it, too): " +
                                 file + ": " + config::to_string(*doubt));
