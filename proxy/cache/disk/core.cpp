@@ -2,6 +2,7 @@
 
 #include "proxy/base/let_go.hpp"
 #include "proxy/base/log.hpp"
+#include "proxy/cache/disk/resizing.hpp"
 
 #include <algorithm>
 #include <cassert>
@@ -207,19 +208,7 @@ std::string core::path_of(std::string_view name) const {
 }
 
 bool core::remove_surplus() const {
-    const auto names = files->list(settings.path);
-    if (!names) {
-        return false;
-    }
-    bool any = false, all = true;
-    for (const auto& name : *names) {
-        const auto number = segment_number_in(name);
-        if (number >= segments.size() && number < most_segments) {
-            any = true;
-            all = !files->remove(path_of(name)) && all;
-        }
-    }
-    return all && (!any || !files->sync_directory(settings.path));
+    return !remove_segments(*files, settings.path, segments.size());
 }
 
 std::optional<core::located> core::locate(const filter::key_hash& key) const {

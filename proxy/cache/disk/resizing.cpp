@@ -17,6 +17,26 @@ std::string why_too_small(const tier_settings& settings, const superblock& super
            std::to_string(super.segment_bytes) + " bytes";
 }
 
+error_code remove_segments(filesystem& files, const std::string& directory, std::size_t from) {
+    const auto names = files.list(directory);
+    if (!names) {
+        return names.error();
+    }
+    bool any = false;
+    error_code failed;
+    for (const auto& name : *names) {
+        const auto number = segment_number_in(name);
+        if (number >= from && number < most_segments) {
+            any = true;
+            if (const auto of_one = files.remove(directory + "/" + name)) {
+                failed = of_one;
+            }
+        }
+    }
+    const auto unsynced = any ? files.sync_directory(directory) : error_code{};
+    return failed ? failed : unsynced;
+}
+
 error_code remove_contents(filesystem& files,
                            const std::string& directory,
                            const std::string& path_of_journal) {
@@ -27,19 +47,7 @@ error_code remove_contents(filesystem& files,
     if (failed) {
         return failed;
     }
-    const auto names = files.list(directory);
-    if (!names) {
-        return names.error();
-    }
-    for (const auto& name : *names) {
-        if (segment_number_in(name) < most_segments) {
-            if (const auto of_one = files.remove(directory + "/" + name)) {
-                failed = of_one;
-            }
-        }
-    }
-    const auto unsynced = files.sync_directory(directory);
-    return failed ? failed : unsynced;
+    return remove_segments(files, directory, 0);
 }
 
 }  // namespace reprise::proxy::cache::disk

@@ -12,6 +12,7 @@
 #include "proxy/cache/disk/format.hpp"
 #include "proxy/cache/disk/tier.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -22,6 +23,11 @@ namespace reprise::proxy::cache::disk {
 
 /// Why the store can't go on with its segments at this size; empty: it can.
 [[nodiscard]] std::string why_too_small(const tier_settings& settings, const superblock& super);
+
+/// Removes the segments from this number on; an error: some are left. Blocks.
+[[nodiscard]] error_code remove_segments(filesystem& files,
+                                         const std::string& directory,
+                                         std::size_t from);
 
 /// Removes the journal, and then all segments, whatever their numbers: they are larger than those that
 /// come, and together larger than the store may be. To be done before anything of the new store is
