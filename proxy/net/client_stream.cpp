@@ -116,7 +116,7 @@ bool client_stream::send_now(std::vector<asio::const_buffer>& parts) {
         return send_share_now(parts);
     }
     while (!parts.empty() && !failed_) {
-        if (sent_in_turn_ >= most_in_a_turn) [[unlikely]] {
+        if (sent_at_once_ >= most_at_once) [[unlikely]] {
             return asio::buffer_size(parts) == 0;
         }
         error_code error;
@@ -140,7 +140,7 @@ bool client_stream::send_share_now(std::vector<asio::const_buffer>& parts) {
         if (size == 0) {
             return true;
         }
-        if (sent_in_turn_ >= most_in_a_turn) {
+        if (sent_at_once_ >= most_at_once) {
             return false;
         }
         const auto may = share_->may_send(size);

@@ -61,11 +61,11 @@ public:
 
     /// Sends what the kernel takes of `parts`, and the client may have, which then holds only what
     /// was not sent. True when all has gone or the connection has failed (then failed() is true).
-    /// Once `most_in_a_turn` of a reply has gone without a wait it takes nothing: a client that reads
+    /// Once `most_at_once` of a reply has gone without a wait for the client it takes nothing: a client that reads
     /// as fast as we write would have the loop for itself, up to the end of the largest object.
     [[nodiscard]] bool send_now(std::vector<asio::const_buffer>& parts);
     /// From there on each call lets the loop do what else is ready before it sends more.
-    static constexpr std::size_t most_in_a_turn = 4u << 20;
+    static constexpr std::size_t most_at_once = 4u << 20;
     /// Sends the rest, waiting at most `timeout` without enough progress: bytes that the client
     /// has acknowledged, or sends itself. `gone`: it has left, or is too slow.
     /// @param others_wait  outlives the wait; while it is true what the client waits for its turn
@@ -123,10 +123,10 @@ public:
 private:
     [[nodiscard]] pace_guard& taking();
     /// Something was waited for, or another reply begins.
-    void begin_turn() noexcept { sent_in_turn_ = 0; }
+    void begin_turn() noexcept { sent_at_once_ = 0; }
     void note_sent(std::size_t bytes) noexcept {
         bytes_out_ += bytes;
-        sent_in_turn_ += bytes;
+        sent_at_once_ += bytes;
     }
     [[nodiscard]] bool send_share_now(std::vector<asio::const_buffer>& parts);
     [[nodiscard]] awaitable<ended> send_share(std::vector<asio::const_buffer>& parts,
@@ -144,7 +144,7 @@ private:
     std::uint64_t bytes_in_ = 0;
     std::uint64_t bytes_out_ = 0;
     std::uint64_t whole_until_ = 0;  // of bytes_out_
-    std::size_t sent_in_turn_ = 0;   // of a reply, without a wait
+    std::size_t sent_at_once_ = 0;   // of a reply, without a wait
 };
 
 }  // namespace reprise::proxy::net

@@ -7,7 +7,8 @@
 // for longer each time; and what comes from one that has sent two is tried by one of the two threads
 // alone, which gives way to whatever else there is to do: on a machine without a moment to spare
 // others need not wait for that. Behind an address that speaks for many each user's name waits for
-// itself: one program with an old password shuts out nobody else. What is known already
+// itself: one program with an old password shuts out nobody else. Whoever means it ill there is bounded by
+// what one address may have tried at once, and no longer by time. What is known already
 // (known_logins) never comes here.
 //
 // Threads  any, but for finish and destruction.

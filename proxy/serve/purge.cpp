@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <utility>
 
 // The fields of PURGE and the query of /purge are read into the same purge_order. purge() carries
@@ -63,7 +64,10 @@ std::string append_keys(std::vector<std::string>& keys,
             }
             target.secure = secure;
             std::string scratch;
-            keys.emplace_back(key_text(target, listener, scratch));
+            const auto key = key_text(target, listener, scratch);
+            if (std::find(keys.begin(), keys.end(), key) == keys.end()) {  // of another listener
+                keys.emplace_back(key);
+            }
         }
     }
     return {};

@@ -49,21 +49,21 @@ TEST_SUITE("net/client_stream") {
                 client.waits);
         }
         auto& stream = client.stream;
-        const auto text = pattern(3 * client_stream::most_in_a_turn);
+        const auto text = pattern(3 * client_stream::most_at_once);
         std::vector<asio::const_buffer> parts;
         for (std::size_t at = 0; at < text.size(); at += 64u << 10) {
             parts.emplace_back(text.data() + at, 64u << 10);
         }
-        for (int i = 0; i < 10'000 && stream.bytes_out() < client_stream::most_in_a_turn; ++i) {
+        for (int i = 0; i < 10'000 && stream.bytes_out() < client_stream::most_at_once; ++i) {
             REQUIRE(!stream.send_now(parts));
             client.read_all();
         }
-        REQUIRE(client.got.size() >= client_stream::most_in_a_turn);
+        REQUIRE(client.got.size() >= client_stream::most_at_once);
         // Nothing waits in the kernel, and yet:
         const auto before = stream.bytes_out();
         CHECK(!stream.send_now(parts));
         CHECK(stream.bytes_out() == before);
-        CHECK(before < 2 * client_stream::most_in_a_turn);
+        CHECK(before < 2 * client_stream::most_at_once);
 
         // Whoever waits for the rest has it all.
         std::optional<ended> how;
