@@ -96,8 +96,8 @@ void append_text(std::string& out, std::string_view name, std::string_view value
     out.append(value.size() > access_line_limits::text ? "...\"" : "\"");
 }
 
-void append_url(std::string& out, std::string_view url, bool query_values) {
-    auto left = access_line_limits::url;
+void append_url(std::string& out, std::string_view url, bool query_values, std::size_t most) {
+    auto left = most;
     bool cut = false;
     out.append(",\"url\":\"");
     for_each_public_piece(url, query_values, [&](std::string_view piece) {
@@ -121,7 +121,10 @@ void append_duration(std::string& out,
 
 }  // namespace
 
-void append_access_line(std::string& out, const access_record& record, bool query_values) {
+void append_access_line(std::string& out,
+                        const access_record& record,
+                        bool query_values,
+                        std::size_t most_of_url) {
     out.append("{\"time\":\"");
     append_time(out, record.time);
     out.append("\",\"id\":\"");
@@ -130,7 +133,7 @@ void append_access_line(std::string& out, const access_record& record, bool quer
     append_text(out, ",\"client\":", record.client);
     append_text(out, ",\"user\":", record.user);
     append_text(out, ",\"method\":", record.method);
-    append_url(out, record.url, query_values);
+    append_url(out, record.url, query_values, most_of_url);
     out.append(record.http_version == 10 ? ",\"http\":\"1.0\"" : ",\"http\":\"1.1\"");
     out.append(",\"status\":");
     append_number(out, record.status);

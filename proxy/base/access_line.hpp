@@ -60,7 +60,11 @@ struct access_line_limits {
 };
 
 /// Appends the line with its newline. Total: any bytes make one valid line of JSON, at most 40 KiB.
-/// Allocates only when `out` must grow.
-void append_access_line(std::string& out, const access_record& record, bool query_values);
+/// Allocates only when `out` must grow. The URL is cut when what is nobody's business has left it: a cut before
+/// might take away the "@" by which user information is known.
+void append_access_line(std::string& out,
+                        const access_record& record,
+                        bool query_values,
+                        std::size_t most_of_url = access_line_limits::url);
 
 }  // namespace reprise::proxy

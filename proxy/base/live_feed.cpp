@@ -95,10 +95,8 @@ void live_feed::note(const access_record& one, std::string_view host, steady_tim
         }
         try {
             if (line.empty()) {
-                auto short_one = one;
-                short_one.url = one.url.substr(0, most_of_url);
                 std::string made;  // nobody sees one that there was no memory to end
-                append_access_line(made, short_one, false);
+                append_access_line(made, one, false, most_of_url);
                 line = std::move(made);
             }
             to.lines.push_back(line);

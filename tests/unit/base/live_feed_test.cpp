@@ -54,6 +54,18 @@ TEST_SUITE("base/live_feed") {
         CHECK(one->take().lines.empty());
     }
 
+    TEST_CASE("a long URL is cut behind what is hidden, and user information is known by an @ that "
+              "is far away") {
+        live_feed feed;
+        const auto one = feed.watch({});
+        note(feed, "http://user:" + std::string(2000, 's') + "@a.example/x");
+        note(feed, "http://a.example/" + std::string(2000, 'p'));
+        const auto got = one->take();
+        REQUIRE(got.lines.size() == 2);
+        CHECK(got.lines[0].find("\"url\":\"http://a.example/x\"") != std::string::npos);
+        CHECK(got.lines[1].find("/" + std::string(1024 - 17, 'p') + "...\"") != std::string::npos);
+    }
+
     TEST_CASE("a viewer sees the hosts and outcomes that it wants, and those alone") {
         live_feed feed;
         const auto host = feed.watch({.host = "a.example"});
