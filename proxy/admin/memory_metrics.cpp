@@ -25,7 +25,9 @@ constexpr metric memory_rows[] = {
           [](in from) { return from.store.overhead; }),
     plain("reprise_store_eviction_age_seconds",
           "store.eviction_age_seconds",
-          "For how long what left memory lately had not been used; none before anything did.",
+          "For how long what left memory lately had not been used, or for how long nothing has, "
+          "where "
+          "that is longer; none before anything did.",
           [](in from) {
               const auto& age = from.store.eviction_age;
               return age ? std::optional{static_cast<double>(age->count())} : std::nullopt;

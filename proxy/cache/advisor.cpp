@@ -17,7 +17,11 @@ admission_variant variant_of(const config::admission_choice& choice, double prob
     admission_variant variant;
     variant.probation = probation;
     switch (choice.policy) {
-    case config::admission_policy::always: variant.what = admission_variant::kind::always; break;
+    case config::admission_policy::always:
+        // Nothing is refused, so nothing waits: whatever probation is, this is the ghost without it.
+        variant.what = admission_variant::kind::always;
+        variant.probation = 0;
+        break;
     case config::admission_policy::tinylfu: variant.what = admission_variant::kind::tinylfu; break;
     case config::admission_policy::nth_hit: variant.hits = choice.hits; break;
     case config::admission_policy::never:
@@ -143,19 +147,15 @@ std::optional<advisor::tuning> advisor::housekeep(admission_gate& gate, steady_t
     if (!automatic_ || frozen_) {
         return std::nullopt;
     }
-    const auto advice = ghosts_.decide(now);
+    const auto advice = ghosts_.decide(now, gate.least_probation());
     if (!advice) {
         return std::nullopt;
     }
-    const auto before = setup_;
     if (advice->exponent == setup_.exponent) {
         gate.obey(choice_of(advice->admission), advice->admission.probation);
     }
     chosen_exponent_ = setup_.exponent = advice->exponent;
     setup_.admission = variant_of(gate.obeyed(), gate.probation());
-    if (setup_ == before) {
-        return std::nullopt;  // probation is set to more than that
-    }
     ghosts_.set(setup_, now);
     believe("it would have " + gained(setup_.wanted, advice->gain), now);
     log::info("admission.policy auto: from now on ", belief_.what, " (", belief_.why, ")");

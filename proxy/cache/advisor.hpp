@@ -10,8 +10,10 @@
 // costs no hit). Once a minute it is asked whether something else was better beyond chance, by at least
 // 0.3 % of what is missed: after some thousands of sampled requests, or as many as a difference needs
 // (what_if.hpp). That is what "auto" is from then on. Under gdsf it decides the exponent of size too, of
-// memory and disk. One of the two at a time; a way back costs more each time. One client that floods is
-// at most half of what is measured (what_if.hpp). What "auto" chose is forgotten at a restart.
+// memory and disk. One of the two at a time; a way back costs more each time. Where probation is written
+// in the settings, ghosts with less are told of, but never chosen: they could not be put in force. One
+// client that floods is at most half of what is measured (what_if.hpp). What "auto" chose is forgotten at a
+// restart.
 //
 // Frozen (admission.frozen) it measures and tells as before, and changes nothing.
 //

@@ -23,7 +23,7 @@ struct admission_choice {
     enum class kind : std::uint8_t {
         always,
         nth_hit,       ///< the gate's second-hit and nth-hit
-        tinylfu,       ///< the gate's: asked for more often than what left last
+        tinylfu,       ///< the gate's: asked for more often than what leaves nowadays
         automatic,     ///< the proxy's advisor decides, and how much size counts too
         exact_second,  ///< seen before, ever: what a filter that never errs and forgets would say
         exact_window,  ///< among the last `keys` distinct keys asked for

@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 namespace reprise::replay {
@@ -30,13 +29,6 @@ nlohmann::ordered_json size_as_set(std::uint64_t bytes) {
     constexpr std::uint64_t kib = 1024;
     return bytes % kib == 0 ? nlohmann::ordered_json(config::size_to_string(bytes))
                             : nlohmann::ordered_json(bytes);
-}
-
-// As settings have percentages: "2.5%".
-std::string percent_text(double share) {
-    auto text = std::to_string(std::round(share * 1000) / 10);
-    text.erase(text.find_last_not_of('0') + 1);
-    return (text.ends_with('.') ? text.substr(0, text.size() - 1) : text) + "%";
 }
 
 }  // namespace
@@ -103,8 +95,10 @@ std::string settings_for(const result& chosen,
         admission["policy"] = "nth-hit";
         admission["hits"] = what.admission.hits;
     }
-    if (what.probation > 0 && what.admission.what != kind::automatic) {
-        admission["probation"] = percent_text(what.probation);
+    // Also where nothing waits, since with a disk the default is "100%". "auto" finds its own, and would
+    // not go below what is written.
+    if (what.admission.what != kind::automatic) {
+        admission["probation"] = config::percentage_to_string(what.probation);
     }
     if (!what.scaled && what.remember_objects != 0) {
         admission["remember"]["objects"] = what.remember_objects;

@@ -218,7 +218,8 @@ admission_ruling admission_gate::rule_on(const filter::key_hash& key,
         break;
     case config::admission_policy::tinylfu:
         // Without a sketch (a reload chose the policy): the second request, as near as can be.
-        ruling.admitted = requests_ ? requests_->estimate(key) > left_with_.load(relaxed)
+        ruling.admitted = requests_ ? bar_.load(relaxed).admits(requests_->estimate(key),
+                                                                requests_->agings())
                                     : seen >= 1;
         break;
     }
@@ -226,10 +227,25 @@ admission_ruling admission_gate::rule_on(const filter::key_hash& key,
     return ruling;
 }
 
+template <class Change>
+void admission_gate::change_bar(const Change& change) noexcept {
+    static_assert(std::atomic<tinylfu_bar>::is_always_lock_free);
+    auto before = bar_.load(relaxed);
+    auto after = before;
+    do {
+        after = before;
+        change(after);
+    } while (!bar_.compare_exchange_weak(before, after, relaxed));
+}
+
 admission_ruling admission_gate::note(const filter::key_hash& key,
                                       const admission_choice_for& by,
                                       wall_time now) noexcept {
-    return rule_on(key, sights_.note(key, seconds_of(now)), by);
+    const auto ruling = rule_on(key, sights_.note(key, seconds_of(now)), by);
+    if (requests_ && ruling.policy == config::admission_policy::tinylfu && !ruling.admitted) {
+        change_bar([&](tinylfu_bar& bar) { bar.note_refused(requests_->agings()); });
+    }
+    return ruling;
 }
 
 admission_ruling admission_gate::peek(const filter::key_hash& key,
@@ -246,11 +262,13 @@ void admission_gate::hit(const filter::key_hash& key, wall_time now) noexcept {
 
 void admission_gate::evicted(const filter::key_hash& key) noexcept {
     if (requests_) {
-        left_with_.store(requests_->estimate(key), relaxed);
+        const auto asked = requests_->estimate(key);
+        change_bar([&](tinylfu_bar& bar) { bar.note_left(asked, requests_->agings()); });
     }
 }
 
 void admission_gate::adopt(const config::options& options) noexcept {
+    bounds_ = bounds_within(remembering_bytes(options), settings());
     asked_probation_.store(options.admission.probation, relaxed);
     is_floor_.store(static_cast<bool>(options.admission.has_probation), relaxed);
     automatic_.store(any_choice(options, is_automatic), relaxed);
@@ -260,10 +278,9 @@ void admission_gate::adopt(const config::options& options) noexcept {
 void admission_gate::obey(const config::admission_choice& choice, double probation) noexcept {
     obeyed_.store(packed(choice), relaxed);
     obeyed_probation_.store(probation, relaxed);
-    const auto asked = asked_probation_.load(relaxed);
-    const auto least = is_floor_.load(relaxed) ? asked : 0;
     const bool follows = automatic_.load(relaxed) && probation >= 0;
-    probation_.store(follows ? std::max(least, probation) : asked, relaxed);
+    probation_.store(
+        follows ? std::max(least_probation(), probation) : asked_probation_.load(relaxed), relaxed);
 }
 
 config::admission_choice admission_gate::obeyed() const noexcept {
@@ -299,13 +316,7 @@ boost::system::error_code admission_gate::save(const std::string& path) const {
 }
 
 std::vector<std::byte> admission_gate::encoded() const {
-    std::vector<std::byte> out;
-    (void)filter::encode(
-        *sights_.current(), secret_.seed(), [&out](std::span<const std::byte> piece) {
-            out.insert(out.end(), piece.begin(), piece.end());
-            return true;
-        });
-    return out;
+    return filter::encode(*sights_.current(), secret_.seed());
 }
 
 std::size_t admission_gate::memory() const {

@@ -5,9 +5,11 @@
 // changed on reload finds its memory filled.
 //
 //     second-hit, nth-hit   as far as the filter remembers
-//     tinylfu               the key was asked for more often lately than what left the store last
-//                           had been; a sketch counts, hits too. While nothing has left, nothing
-//                           loses its place: all are admitted
+//     tinylfu               the key was asked for more often lately than what leaves the store
+//                           nowadays had been; a sketch counts, hits too. While nothing has left,
+//                           nothing loses its place: all are admitted. Refusals lower what is asked
+//                           of newcomers, or one frequent object that leaves would shut the store
+//                           for good (policy/tinylfu_bar.hpp)
 //     auto                  whichever of the others it was last told to follow (obey)
 //
 // What is refused may wait on probation (policy/residents.hpp) where that has a share of memory.
@@ -21,6 +23,7 @@
 #include "proxy/cache/admission/admission_sizing.hpp"
 #include "proxy/cache/admission/resizable_admission.hpp"
 #include "proxy/cache/policy/frequency_sketch.hpp"
+#include "proxy/cache/policy/tinylfu_bar.hpp"
 
 #include <boost/system/error_code.hpp>
 
@@ -42,6 +45,13 @@ struct admission_ruling {
     config::admission_policy policy = config::admission_policy::second_hit;  ///< not automatic
     std::size_t rule = ~std::size_t{0};  ///< index in admission.rules; ~0: none decided
     unsigned seen_before = 0;            ///< sights before this one, as far as remembered
+
+    /// Whether this request might have been a hit had an earlier sight not been refused. What was
+    /// stored and has left since looks the same, so this errs to admission's disadvantage; where
+    /// the policy refuses nothing it costs nothing.
+    [[nodiscard]] bool may_have_cost_a_hit() const noexcept {
+        return seen_before > 0 && policy != config::admission_policy::always;
+    }
 };
 
 /// True when `pattern`, in which * stands for any run of characters, is the whole of `url`.
@@ -111,13 +121,21 @@ public:
     /// An admitted object left the store for room: tinylfu's measure for newcomers.
     void evicted(const filter::key_hash& key) noexcept;
 
+    /// Whether requests are counted, which tinylfu wants; that is settled when the gate is made.
+    [[nodiscard]] bool has_sketch() const noexcept { return requests_ != nullptr; }
+
     /// How many sights are told from one another; more count as so many.
     [[nodiscard]] unsigned counts_to() const noexcept { return layers_; }
 
     /// The share of memory for probation: as set, or as "auto" was told: not less than what is
     /// written in the settings.
     [[nodiscard]] double probation() const noexcept { return probation_.load(relaxed); }
-    /// New settings (SIGHUP): admission.probation, and whether any policy is "auto".
+    /// The least that obey() makes of probation: what is written in the settings, or 0.
+    [[nodiscard]] double least_probation() const noexcept {
+        return is_floor_.load(relaxed) ? asked_probation_.load(relaxed) : 0;
+    }
+    /// New settings (SIGHUP): admission.probation, whether any policy is "auto", and how large a
+    /// filter that follows the store may become, which is a share of memory and disk.
     void adopt(const config::options& options) noexcept;
     /// What "auto" is from now on. `choice` is none of the policies that need a choice themselves.
     void obey(const config::admission_choice& choice, double probation) noexcept;
@@ -162,14 +180,16 @@ private:
     [[nodiscard]] admission_ruling rule_on(const filter::key_hash& key,
                                            unsigned seen,
                                            const admission_choice_for& by) const noexcept;
+    template <class Change>
+    void change_bar(const Change& change) noexcept;
 
     resizable_admission sights_;
     filter::hash_secret secret_;
     unsigned layers_;
     bool follows_;
-    admission_bounds bounds_;
+    admission_bounds bounds_;                     // adopt's and housekeep's
     std::shared_ptr<frequency_sketch> requests_;  // null: nobody counts
-    std::atomic<unsigned> left_with_{0};          // requests of what left last; 0: nothing did
+    std::atomic<tinylfu_bar> bar_{};              // of tinylfu, by requests_
     std::atomic<std::uint32_t> obeyed_;           // policy and hits
     std::atomic<double> asked_probation_, obeyed_probation_{-1}, probation_;  // -1: not told
     std::atomic<bool> is_floor_;  // asked_probation_ is written in the settings

@@ -71,7 +71,8 @@ struct store_figures {
                   invalidated = 0, refused = 0, purged = 0;
     std::uint64_t promoted = 0, promoted_bytes = 0;  ///< admitted out of probation; their bodies'
     /// How long what was admitted stays at present after its last use: about the mean of the last
-    /// 64 evicted. None before anything was, or when nobody calls tick().
+    /// 64 evicted, or the time since the last of them where that is longer. None before anything was,
+    /// or when nobody calls tick().
     std::optional<std::chrono::seconds> eviction_age;
 };
 
@@ -144,9 +145,9 @@ public:
     /// Stores a response under its key, in place of the variant with the same selecting values;
     /// evicts until it fits. False when it is larger than the whole capacity, or when the key was
     /// invalidated or purged after `asked`, the mark taken before the origin was asked (or may have
-    /// been, in a storm of invalidations). On probation (residents::enter says what that is), it
-    /// replaces what was admitted as admitted. `to` is begun, before anybody else can see the
-    /// response, where it was stored or is too large; the caller keeps it until that ends.
+    /// been, for all that is known: invalidations::since). On probation (residents::enter says what
+    /// that is), it replaces what was admitted as admitted. `to` is begun, before anybody else can
+    /// see the response, where it was stored or is too large; the caller keeps it until that ends.
     bool put(const filter::key_hash& key,
              std::string_view url,
              stored_ptr response,
@@ -301,6 +302,7 @@ private:
     std::uint64_t evict_one(std::span<const eviction_listener> told);
     void trim_policies(double share);
     void note_eviction_age(std::uint32_t last_used) noexcept;
+    [[nodiscard]] double eviction_age_at(std::uint32_t now) const noexcept;
 
     // What a hit reads, away from what others write.
     std::unique_ptr<stripes> stripes_;
@@ -319,7 +321,8 @@ private:
     std::atomic<std::uint64_t> reserved_{0};
     std::atomic<std::uint64_t> inserted_{0}, replaced_{0}, freshened_{0}, evicted_{0},
         evicted_bytes_{0}, invalidated_{0}, refused_{0};
-    std::atomic<double> eviction_age_{-1};  // seconds; negative: unknown
+    std::atomic<double> eviction_age_{-1};      // mean, seconds; negative: unknown
+    std::atomic<std::uint32_t> evicted_at_{0};  // by tick_, what was admitted last
 };
 
 }  // namespace reprise::proxy::cache

@@ -132,9 +132,18 @@ void memory_tier::note_eviction_age(std::uint32_t last_used) noexcept {
         return;
     }
     const auto age = static_cast<double>(now - std::min(last_used, now));
-    const auto before = eviction_age_.load(relaxed);
+    const auto before = eviction_age_at(now);
     // Threads that meet here lose one sample of 64.
     eviction_age_.store(before < 0 ? age : before + (age - before) / 64, relaxed);
+    evicted_at_.store(now, relaxed);
+}
+
+// Only what leaves moves the mean. But what stayed at the last eviction, and was not asked for since, has been
+// there for as long: so the age grows while nothing leaves, after the capacity was raised say.
+double memory_tier::eviction_age_at(std::uint32_t now) const noexcept {
+    const auto mean = eviction_age_.load(relaxed);
+    const auto since_last = now - std::min(evicted_at_.load(relaxed), now);
+    return mean < 0 ? mean : std::max(mean, static_cast<double>(since_last));
 }
 
 void memory_tier::set_capacity(std::uint64_t bytes) {
@@ -213,7 +222,7 @@ store_figures memory_tier::figures() const noexcept {
     f.purged = purged_.load(relaxed);
     f.promoted = promoted_.load(relaxed);
     f.promoted_bytes = promoted_bytes_.load(relaxed);
-    if (const auto age = eviction_age_.load(relaxed); age >= 0) {
+    if (const auto age = eviction_age_at(tick_.load(relaxed)); age >= 0) {
         f.eviction_age = std::chrono::seconds{static_cast<std::int64_t>(age)};
     }
     return f;

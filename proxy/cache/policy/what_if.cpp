@@ -155,7 +155,7 @@ void what_if::begin_ghosts(const what_if_setup* before) {
             const auto& former = *ghosts_[i];
             wanted[i]->held = std::move(ghosts_[i]->held);
             wanted[i]->disk = std::move(ghosts_[i]->disk);
-            wanted[i]->left_with = former.left_with;
+            wanted[i]->bar = former.bar;
             if (former.admission == wanted[i]->admission &&
                 former.exponent == wanted[i]->exponent && before->capacity == setup_.capacity &&
                 before->memory_share == setup_.memory_share) {
@@ -388,7 +388,12 @@ void what_if::missed(std::size_t which, slot& at, unsigned seen, unsigned asked,
         admitted = seen + 1 >= in.admission.hits;
         uses_to_admit = admitted ? 1 : in.admission.hits - seen - 1;
         break;
-    case tinylfu: admitted = asked > in.left_with; break;
+    case tinylfu:
+        admitted = in.bar.admits(asked, requests_->agings());
+        if (!admitted) {
+            in.bar.note_refused(requests_->agings());
+        }
+        break;
     }
     if (!admitted && in.admission.probation <= 0) {
         return;
@@ -435,7 +440,7 @@ double what_if::make_room(std::size_t which, const slot* current) {
         home.held_by &= ~(1u << which);
         const bool admitted = residents::standing_of(*gone) == standing::admitted;
         if (admitted && in.admission.what == admission_variant::kind::tinylfu) {
-            in.left_with = requests_->estimate(gone->key);
+            in.bar.note_left(requests_->estimate(gone->key), requests_->agings());
         }
         if (in.disk && (admitted || in.disk->filling())) {
             try {

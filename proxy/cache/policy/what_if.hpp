@@ -203,8 +203,9 @@ public:
 
     /// For "policy": "auto", once a minute: what to change to, for it was better by least_gain of the
     /// misses, beyond chance. One of admission and exponent at a time; the caller puts it in force
-    /// (set), or has reasons not to.
-    [[nodiscard]] std::optional<what_if_advice> decide(steady_time now);
+    /// (set), or has reasons not to. `least_probation`: ghosts with less are left out, since the caller
+    /// could not put them in force. "always" is not, for nothing waits there.
+    [[nodiscard]] std::optional<what_if_advice> decide(steady_time now, double least_probation = 0);
     static constexpr double least_gain = 0.003;
     static constexpr std::uint64_t least_evidence = 2'048;  ///< sampled requests
     /// The advice of report(), for people: of the last hour, by so much of all requests.
@@ -241,7 +242,8 @@ private:
     [[nodiscard]] unsigned dearth_of(std::size_t way) const noexcept;
     void forgive() noexcept;
     [[nodiscard]] std::optional<what_if_advice> best_of(what_if_row::group of,
-                                                        const what_if_report& told) const;
+                                                        const what_if_report& told,
+                                                        double least_probation) const;
     [[nodiscard]] std::size_t rung_in_force() const noexcept;
     void begin_ghosts(const what_if_setup* before);
     minute& minute_of(steady_time now);

@@ -2,6 +2,7 @@
 // What what_if is made of. Internal to what_if.cpp and what_if_report.cpp.
 
 #include "proxy/cache/policy/disk_ghost.hpp"
+#include "proxy/cache/policy/tinylfu_bar.hpp"
 #include "proxy/cache/policy/what_if.hpp"
 
 #include <array>
@@ -25,7 +26,7 @@ struct what_if::ghost {
     std::unique_ptr<disk_ghost> disk{};  // null: none is in force
     std::uint64_t memory = 0, disk_bytes = 0;
     std::uint64_t largest = 0, largest_in_memory = 0;  // that it takes
-    unsigned left_with = 0;                            // tinylfu: requests of what left last
+    tinylfu_bar bar{};                                 // by the sketch of all ghosts
 };
 
 // A key that at least one ghost holds, with an entry for each of them.

@@ -226,19 +226,25 @@ void what_if::forgive() noexcept {
 }
 
 // What is surely better than the one in force, and better by most of its group. Where writing is
-// dear (a disk), it is the one that writes least among those that are about as good.
+// dear (a disk), it is the one that writes least among those that are about as good. What could not be
+// put in force is left out: chosen, it would change nothing, and hide what would.
 std::optional<what_if_advice> what_if::best_of(what_if_row::group of,
-                                               const what_if_report& told) const {
+                                               const what_if_report& told,
+                                               double least_probation) const {
     const bool admits = of == what_if_row::group::admission;
     const auto here = admits ? in_force_ : rung_in_force();
     const double as_good = setup_.memory_share < 1 ? least_gain : 0;
+    const auto is_allowed = [&](const ghost& one) {
+        return !admits || one.admission.probation >= least_probation ||
+               one.admission.what == admission_variant::kind::always;
+    };
     const auto written = [&told](std::size_t way) {
         return way < told.rows.size() ? told.rows[way].written_bytes : 0;
     };
     std::array<std::optional<paired_evidence::gain>, most_ghosts> gains;
     double most = 0;
     for (std::size_t i = 0; i < ghosts_.size(); ++i) {
-        if (ghosts_[i]->of == of && i != here) {
+        if (ghosts_[i]->of == of && i != here && is_allowed(*ghosts_[i])) {
             const auto dear = dearth_of(i);
             gains[i] = evidence_.gain_of(
                 i, here, std::ldexp(least_gain, static_cast<int>(dear)), least_evidence << dear);
@@ -261,12 +267,12 @@ std::optional<what_if_advice> what_if::best_of(what_if_row::group of,
                           .of_misses = gains[*best]->of_misses};
 }
 
-std::optional<what_if_advice> what_if::decide(steady_time now) {
+std::optional<what_if_advice> what_if::decide(steady_time now, double least_probation) {
     const std::lock_guard lock{guard_};
     forgive();
     const auto told = made_report(now);
-    const auto admission = best_of(what_if_row::group::admission, told);
-    const auto exponent = best_of(what_if_row::group::exponent, told);
+    const auto admission = best_of(what_if_row::group::admission, told, least_probation);
+    const auto exponent = best_of(what_if_row::group::exponent, told, least_probation);
     const bool is_first = admission && (!exponent || admission->of_misses >= exponent->of_misses);
     return is_first ? admission : exponent;
 }

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <random>
 
 namespace reprise::proxy::cache::test::of_advisor {
 
@@ -118,6 +119,38 @@ TEST_SUITE("cache/advisor") {
         CHECK(as_written.probation() == 1);
     }
 
+    TEST_CASE(
+        "where what is written forbids the best admission, auto finds the best exponent still") {
+        auto options = with_policy(admission_policy::automatic);
+        options.memory.policy = eviction_kind::gdsf;
+        options.memory.size = 400'000;
+        options.admission.probation = 1;
+        options.admission.has_probation = {true};
+        all a{options};
+        REQUIRE(a.one.exponent() == 1);
+        // A scan of small objects beside larger ones that are popular: best would be that it gets no
+        // room at all, next best that size counts for less.
+        std::mt19937_64 random{8};
+        std::uint64_t fresh = 0;
+        for (std::uint64_t minute = 0; minute < 3 && !a.told;) {
+            const auto now = start + minutes{minute};
+            for (std::uint64_t n = 0; n < 20'000; ++n) {
+                const auto at = now + std::chrono::milliseconds{n};
+                if (const auto popular = random() % 300; n % 3 == 0) {
+                    a.one.note_charged(nth_key(1, popular), popular % 4 == 0 ? 2'000 : 1'500, at);
+                } else {
+                    a.one.note_charged(nth_key(2, fresh++), 400, at);
+                }
+            }
+            a.housekeep(++minute);
+        }
+        REQUIRE(a.told);
+        CHECK(a.told->exponent < 1);
+        CHECK(a.one.exponent() == a.told->exponent);
+        CHECK(a.told->probation == 1);
+        CHECK(a.gate.obeyed().policy == admission_policy::second_hit);
+    }
+
     TEST_CASE("with gdsf auto changes the exponent too, and a fixed policy has its own") {
         auto options = with_policy(admission_policy::automatic);
         options.memory.policy = eviction_kind::gdsf;
@@ -131,12 +164,12 @@ TEST_SUITE("cache/advisor") {
         options.disk.size = 1;
         all b{options};
         REQUIRE(b.one.exponent() == 0.3);
-        std::uint64_t asked = 0;
+        std::mt19937_64 random{5};
         for (std::uint64_t minute = 0; minute < 30 && b.one.exponent() == 0.3;) {
             const auto now = start + minutes{minute};
-            for (std::uint64_t n = 0; n < 20'000; ++n, ++asked) {
+            for (std::uint64_t n = 0; n < 20'000; ++n) {
                 const bool large = n % 4 == 0;
-                b.one.note(nth_key(large ? 2 : 3, asked * 7'919 % (large ? 1'500 : 6'000)),
+                b.one.note(nth_key(large ? 2 : 3, random() % (large ? 1'500 : 6'000)),
                            large ? 40'000 : 1'000,
                            now + std::chrono::milliseconds{n});
             }
@@ -198,6 +231,18 @@ TEST_SUITE("cache/advisor") {
         a.one.adopt(options, a.gate, start + minutes{1});
         CHECK(a.gate.probation() == 0.05);
         CHECK(a.one.report(start + minutes{1}).requests == 0);
+    }
+
+    TEST_CASE("where everything is stored, another probation is nothing to measure anew") {
+        auto options = with_policy(admission_policy::always);
+        all a{options};
+        a_minute(a.one, 0);
+        const auto requests = a.one.report(start + minutes{1}).requests;
+        REQUIRE(requests > 0);
+        options.admission.probation = 0.05;
+        a.gate.adopt(options);
+        a.one.adopt(options, a.gate, start + minutes{1});
+        CHECK(a.one.report(start + minutes{1}).requests == requests);
     }
 
     TEST_CASE("what auto chose goes with it when another policy is set") {

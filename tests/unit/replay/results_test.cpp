@@ -118,6 +118,32 @@ TEST_CASE("every recommendation is a settings file that loads") {
     }
 }
 
+TEST_CASE("the recommendation has the probation that was played, with a disk and without") {
+    for (const bool disk : {false, true}) {
+        for (const double share : {0.0, 0.0025, 0.1, 1.0}) {
+            CAPTURE(disk);
+            CAPTURE(share);
+            auto one = result_of("gdsf", "second-hit", 1, 1);
+            one.what.probation = share;
+            if (disk) {
+                one.what.disk = disk_choice{};
+            }
+            const auto text = settings_for(one, objective::requests, 1'000, 1);
+            const auto loaded = reprise::config::load(text);
+            REQUIRE(std::holds_alternative<reprise::config::options>(loaded));
+            CHECK(std::get<reprise::config::options>(loaded).admission.probation == share);
+        }
+    }
+}
+
+TEST_CASE("the recommendation leaves probation to auto, which would not go below what is written") {
+    auto one = result_of("gdsf", "auto", 1, 1);
+    one.what.probation = 1;
+    const auto made = nlohmann::json::parse(settings_for(one, objective::requests, 1'000, 1));
+    CHECK(made["admission"]["policy"] == "auto");
+    CHECK_FALSE(made["admission"].contains("probation"));
+}
+
 TEST_CASE("of a trace without sizes the recommendation counts each object with its unit") {
     auto one = result_of("gdsf", "second-hit", 1, 1);
     one.capacity = 10'000;

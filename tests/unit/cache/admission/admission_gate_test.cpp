@@ -7,9 +7,11 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <sys/stat.h>
+#include <utility>
 
 namespace reprise::proxy::cache::test::of_admission_gate {
 
@@ -29,6 +31,29 @@ config::options few_objects() {
     options.admission.remember = {.automatic = false, .objects = 1'000};
     return options;
 }
+
+/// A gate by tinylfu. What has left its store was asked for as often as a sketch counts.
+struct shut_gate {
+    explicit shut_gate(std::shared_ptr<frequency_sketch> requests)
+        : gate{options(), now, nullptr, std::move(requests)} {
+        for (unsigned i = 0; i < 2 * frequency_sketch::most; ++i) {
+            gate.count_request(nth_key(1, 1));
+        }
+        for (unsigned i = 0; i < 2 * frequency_sketch::most; ++i) {
+            gate.evicted(nth_key(1, 1));
+        }
+    }
+    static config::options options() {
+        auto set = few_objects();
+        set.admission.choice = {admission_policy::tinylfu, 2};
+        return set;
+    }
+    bool admits(const filter::key_hash& key) {
+        gate.count_request(key);
+        return gate.note(key, {options().admission.choice, no_rule}, now).admitted;
+    }
+    admission_gate gate;
+};
 
 }  // namespace
 
@@ -161,6 +186,27 @@ TEST_CASE("each policy admits at its own sight, and every sight is remembered") 
         // Whatever was in force, second-hit would find its memory filled.
         CHECK(gate.peek(nth_key(1, key), second_hit).admitted);
     }
+}
+
+TEST_CASE("a request may have cost a hit where it is no first sight and its policy refuses some") {
+    admission_gate gate{few_objects(), now};
+    std::uint64_t key = 0;
+    const auto costs = [&](admission_policy policy) {
+        const admission_choice_for by{{policy, 2}, no_rule};
+        ++key;
+        CHECK_FALSE(gate.peek(nth_key(1, key), by).may_have_cost_a_hit());
+        CHECK_FALSE(gate.note(nth_key(1, key), by, now).may_have_cost_a_hit());
+        const bool is_said = gate.peek(nth_key(1, key), by).may_have_cost_a_hit();
+        CHECK(gate.note(nth_key(1, key), by, now).may_have_cost_a_hit() == is_said);
+        return is_said;
+    };
+    CHECK_FALSE(costs(admission_policy::always));
+    CHECK(costs(admission_policy::second_hit));
+    CHECK(costs(admission_policy::nth_hit));
+    CHECK(costs(admission_policy::never));
+    CHECK(costs(admission_policy::automatic));
+    gate.obey({admission_policy::always, 2}, 0);
+    CHECK_FALSE(costs(admission_policy::automatic));
 }
 
 TEST_CASE("peek records nothing") {
@@ -305,7 +351,7 @@ TEST_CASE("what is refused may wait on probation where that has a share, but nev
     CHECK_FALSE(gate.peek(nth_key(1, 2), second_hit).may_wait);
 }
 
-TEST_CASE("tinylfu admits what was asked for more often than what left last") {
+TEST_CASE("tinylfu admits what was asked for more often than what leaves nowadays") {
     auto options = few_objects();
     options.admission.choice = {admission_policy::tinylfu, 2};
     admission_gate gate{options, now};
@@ -318,7 +364,9 @@ TEST_CASE("tinylfu admits what was asked for more often than what left last") {
     CHECK(ask(1).admitted);
     CHECK(ask(1).policy == admission_policy::tinylfu);
     CHECK(ask(1).seen_before == 1);  // as far as the filter counts
-    gate.evicted(nth_key(1, 1));     // which was asked for three times
+    for (int times = 0; times < 5; ++times) {
+        gate.evicted(nth_key(1, 1));  // which was asked for three times
+    }
     for (unsigned sight = 1; sight <= 3; ++sight) {
         CAPTURE(sight);
         CHECK_FALSE(ask(2).admitted);
@@ -331,6 +379,43 @@ TEST_CASE("tinylfu admits what was asked for more often than what left last") {
     CHECK(ask(3).admitted);
     gate.evicted(nth_key(1, 99));  // never asked for, as far as anybody remembers
     CHECK(ask(4).admitted);
+}
+
+TEST_CASE("whatever has left, tinylfu admits what is asked for as often as anything can be") {
+    shut_gate shut{nullptr};
+    for (unsigned sight = 1; sight < frequency_sketch::most; ++sight) {
+        CAPTURE(sight);
+        CHECK_FALSE(shut.admits(nth_key(2, 1)));
+    }
+    CHECK(shut.admits(nth_key(2, 1)));
+}
+
+TEST_CASE(
+    "while nothing leaves, refusals make tinylfu ask for less, but for two requests at least") {
+    shut_gate shut{nullptr};
+    constexpr auto enough = frequency_sketch::most * tinylfu_bar::refusals_a_step;
+    for (unsigned n = 0; n < enough; ++n) {
+        CHECK_FALSE(shut.admits(nth_key(2, n)));
+    }
+    CHECK_FALSE(shut.admits(nth_key(3, 1)));
+    CHECK(shut.admits(nth_key(3, 1)));
+    // Looking is no refusal.
+    shut_gate looked_at{nullptr};
+    for (unsigned n = 0; n < enough; ++n) {
+        (void)looked_at.gate.peek(nth_key(2, n), {shut_gate::options().admission.choice, no_rule});
+    }
+    CHECK_FALSE(looked_at.admits(nth_key(3, 1)));
+    CHECK_FALSE(looked_at.admits(nth_key(3, 1)));
+}
+
+TEST_CASE("tinylfu asks for less as what it counts by fades") {
+    const auto requests = std::make_shared<frequency_sketch>(1'000);
+    shut_gate shut{requests};
+    CHECK_FALSE(shut.admits(nth_key(3, 1)));
+    for (std::uint64_t n = 0; requests->agings() < 4; ++n) {
+        shut.gate.count_request(nth_key(2, n));
+    }
+    CHECK(shut.admits(nth_key(3, 2)));
 }
 
 TEST_CASE("tinylfu set by a reload, with nothing that counts, is second-hit") {
@@ -466,6 +551,26 @@ TEST_CASE("while nothing is evicted no first sight is forgotten, however fast th
             }
             CHECK(forgotten == 0);
         }
+    }
+}
+
+TEST_CASE("a filter that follows may grow as far as a reload gives memory for") {
+    config::options options;
+    options.memory.size = 16u << 20;
+    admission_gate gate{options, now};
+    const auto first = gate.settings().objects;
+    std::uint64_t next = 0;
+    while (next < first * 4 / 5) {
+        (void)gate.note(nth_key(1, next++), second_hit, now);
+    }
+    gate.housekeep(std::nullopt, now);
+    REQUIRE(gate.settings().objects == first);  // as many as 16 MiB allow
+    options.memory.size = 256u << 20;
+    gate.adopt(options);
+    gate.housekeep(std::nullopt, now);
+    CHECK(gate.settings().objects == 4 * first);
+    for (std::uint64_t n = 0; n < next; ++n) {
+        CHECK(gate.peek(nth_key(1, n), second_hit).admitted);
     }
 }
 

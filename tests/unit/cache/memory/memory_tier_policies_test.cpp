@@ -348,6 +348,35 @@ TEST_SUITE("cache/memory/memory_tier_policies") {
         CHECK(*store.figures().eviction_age <= seconds{60});
     }
 
+    TEST_CASE("while nothing leaves any more the age of eviction grows, and goes on from there") {
+        memory_tier store{{.capacity = 10 * charge() + charge() / 2}};
+        std::uint64_t n = 0;
+        auto now = start;
+        for (; n < 100; ++n, now += seconds{6}) {
+            store.tick(now);
+            put(store, n, standing::admitted);
+        }
+        REQUIRE(*store.figures().eviction_age <= seconds{60});
+        // Room for what is there, and for an hour's.
+        store.set_capacity(20 * charge() + charge() / 2);
+        now += std::chrono::hours{1};
+        store.tick(now);
+        const auto age = *store.figures().eviction_age;
+        CHECK(age >= seconds{3'600});
+        CHECK(age <= seconds{3'606});
+        const auto before = store.figures().evicted;
+        for (; store.figures().evicted == before; ++n) {
+            put(store, n, standing::admitted);
+        }
+        CHECK(*store.figures().eviction_age >= seconds{3'600});
+        // It is a mean again, of what leaves.
+        for (int i = 0; i < 400; ++i, ++n, now += seconds{6}) {
+            store.tick(now);
+            put(store, n, standing::admitted);
+        }
+        CHECK(*store.figures().eviction_age < seconds{150});
+    }
+
     TEST_CASE("what waited in vain says nothing of the age of eviction") {
         memory_tier store{{.capacity = 10 * charge()}};
         store.tick(start);
