@@ -30,7 +30,8 @@ constexpr metric disk_rows[] = {
           [](in from) { return disk_of(from).bytes; }),
     plain("reprise_disk_capacity_bytes",
           "disk.capacity_bytes",
-          "Most that all files may take: disk.size.",
+          "Most that its segments may take: somewhat less than disk.size, which holds bookkeeping "
+          "too.",
           [](in from) { return disk_of(from).capacity; }),
     plain("reprise_disk_free_bytes",
           "disk.free_bytes",
@@ -52,7 +53,8 @@ constexpr metric disk_rows[] = {
           [](in from) { return disk_of(from).index_bytes; }),
     plain("reprise_disk_queued_purges",
           "disk.queued_purges",
-          "Purges, unsafe methods' among them, that wait for the disk to keep them.",
+          "Purges that wait for the disk to keep them; of unsafe methods those that may end "
+          "something on it.",
           [](in from) { return disk_of(from).queued_purges; }),
     plain("reprise_disk_purge_overflows_total",
           "disk.purge_overflows",
@@ -94,7 +96,8 @@ constexpr metric disk_rows[] = {
           [](in from) { return disk_of(from).queued_bytes; }),
     plain("reprise_disk_behind_seconds",
           "disk.behind_seconds",
-          "How long the writer's oldest task has waited: of what was stored since then a kill loses some.",
+          "How long the writer's oldest task has waited: of what was stored since then a kill "
+          "loses some.",
           [](in from) { return std::chrono::duration<double>{disk_of(from).behind}.count(); }),
     plain("reprise_disk_skipped_total",
           "disk.skipped",

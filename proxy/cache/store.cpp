@@ -58,7 +58,7 @@ void store::attach(std::unique_ptr<disk::tier> disk, disk_write when) {
     // Siblings may hold what was purged here before the restart: what they have since then is not
     // taken. The journal does not say when a URL was purged, so it is as if it had been just now.
     const auto before = disk_->take_purged_before();
-    const auto now = wall_now();
+    const auto now = steady_now();
     for (const auto& key : before.urls) {
         times_.note(key, now);
     }
@@ -197,8 +197,12 @@ void store::admitted(const filter::key_hash& key,
 // half of all that was asked for fits, and this up to 14 % (tools/results/2026-11-25-regret.md).
 bool store::is_for_disk(const evicted_response& gone) const {
     if (!disk_ || when_ != disk_write::eviction || !gone.response->has_content() ||
-        gone.response->disk_record.load(std::memory_order_relaxed) != 0 ||
         !belongs_on_disk(gone.url)) {
+        return false;
+    }
+    // It has been there: but its log may have let that record go while memory had the response.
+    if (gone.response->disk_record.load(std::memory_order_relaxed) != 0 &&
+        disk_->holds_or_awaits(gone.key)) {
         return false;
     }
     switch (disk_->chooses()) {
@@ -386,19 +390,30 @@ void store::drop_if_written_since(const filter::key_hash& key,
     }
 }
 
-std::size_t store::invalidate(const filter::key_hash& key, std::string_view url, wall_time now) {
-    times_.note(key, now);  // first: a miss from now on is asked for anew
+template <class FromDisk>
+std::size_t store::end_all(const filter::key_hash& key,
+                           std::string_view url,
+                           const FromDisk& end_on_disk) {
+    times_.note(key, steady_now());  // first: a miss from now on is asked for anew
     const auto in_memory = memory_.invalidate(key, url);
     if (!disk_) {
         return in_memory;
     }
     const bool on_disk = disk_->may_hold(key);
-    disk_->invalidate(key);  // though it may hold nothing: something may be on its way
+    end_on_disk();  // though it may hold nothing: something may be on its way
     return in_memory != 0 ? in_memory : on_disk ? 1 : 0;
 }
 
+std::size_t store::invalidate(const filter::key_hash& key, std::string_view url) {
+    return end_all(key, url, [&] { disk_->invalidate(key); });
+}
+
+std::size_t store::purge(const filter::key_hash& key, std::string_view url) {
+    return end_all(key, url, [&] { disk_->purge(key); });
+}
+
 std::size_t store::expire(const filter::key_hash& key, std::string_view url, wall_time now) {
-    times_.note(key, now);
+    times_.note(key, steady_now());
     const bool on_disk = disk_ && disk_->may_hold(key);
     // Memory first: it raises the key's count of invalidations, so that nothing asked for earlier
     // is written behind the purge's place in the journal. A change between the two calls may be
@@ -415,7 +430,7 @@ std::size_t store::expire(const filter::key_hash& key, std::string_view url, wal
 bool store::invalidated_since(const filter::key_hash& key,
                               std::string_view url,
                               std::span<const std::uint64_t> tags,
-                              wall_time moment) const {
+                              steady_time moment) const {
     return times_.since(key, moment) || memory_.purges().met_since(url, tags, moment);
 }
 

@@ -204,15 +204,20 @@ public:
     /// Drops this response, and what either tier has of the same record: nothing of it is promoted or
     /// freshened from then on.
     bool drop(const filter::key_hash& key, std::string_view url, const stored_ptr& outdated);
-    /// How many responses went, those on disk counted as one.
-    std::size_t invalidate(const filter::key_hash& key, std::string_view url, wall_time now);
+    /// How many responses went, those on disk counted as one. Anybody's unsafe method on any URL comes to
+    /// this: the disk keeps only what concerns something that it has.
+    std::size_t invalidate(const filter::key_hash& key, std::string_view url);
+    /// The same by an operator's order, which a restart is to know of: siblings may hold what is nowhere
+    /// here.
+    std::size_t purge(const filter::key_hash& key, std::string_view url);
+    /// `now` is resident time.
     std::size_t expire(const filter::key_hash& key, std::string_view url, wall_time now);
     /// False: neither invalidate nor expire nor a purge has met `key`, or a response of it with
-    /// these tags (sorted), at `moment` or later. True may be said without need. O(bans).
+    /// these tags (sorted), at `moment` or later by the steady clock. True may be said without need. O(bans).
     [[nodiscard]] bool invalidated_since(const filter::key_hash& key,
                                          std::string_view url,
                                          std::span<const std::uint64_t> tags,
-                                         wall_time moment) const;
+                                         steady_time moment) const;
     /// After purges of any kind: `kept` is called, on any thread, as soon as a restart would know
     /// of all that were made before this call; at once where nothing is kept.
     void keep_purges(std::function<void()> kept);
@@ -225,6 +230,10 @@ public:
     [[nodiscard]] unadmitted_writes written_unadmitted() const noexcept;
 
 private:
+    template <class FromDisk>
+    std::size_t end_all(const filter::key_hash& key,
+                        std::string_view url,
+                        const FromDisk& end_on_disk);
     void drop_from_disk(const filter::key_hash& key, const stored_response& outdated);
     void drop_if_written_since(const filter::key_hash& key,
                                const stored_response& outdated,

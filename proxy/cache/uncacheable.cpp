@@ -1,10 +1,12 @@
 #include "proxy/cache/uncacheable.hpp"
 
+#include <algorithm>
+
 namespace reprise::proxy::cache {
 
 namespace {
 
-constexpr unsigned time_bits = 24;
+constexpr unsigned time_bits = 32;
 constexpr std::uint64_t time_mask = (std::uint64_t{1} << time_bits) - 1;
 constexpr unsigned why_bits = 4;
 constexpr std::uint64_t why_mask = (std::uint64_t{1} << why_bits) - 1;
@@ -12,9 +14,12 @@ constexpr std::uint64_t below_tag = (std::uint64_t{1} << (why_bits + time_bits))
 constexpr std::uint64_t too_large = why_mask;
 static_assert(static_cast<std::uint64_t>(http::storability::useless) < too_large);
 
+// Since the machine began. They must not wrap: nothing takes out what is over, and a word that nobody asked for in
+// between would come alive again.
 std::uint64_t second_of(steady_time at) noexcept {
     const auto since = std::chrono::duration_cast<std::chrono::seconds>(at.time_since_epoch());
-    return static_cast<std::uint64_t>(since.count()) & time_mask;
+    return std::min(static_cast<std::uint64_t>(std::max<std::int64_t>(since.count(), 0)),
+                    time_mask);
 }
 
 std::uint64_t tag_of(const filter::key_hash& key) noexcept {
@@ -101,9 +106,7 @@ std::optional<std::uint64_t> uncacheable_keys::noted(const filter::key_hash& key
     if (word == 0 || (word & ~below_tag) != tag_of(key)) {
         return std::nullopt;
     }
-    // The second wraps after 194 days: what lies less than half a turn ahead is still to come.
-    const auto left = ((word & time_mask) - second_of(now)) & time_mask;
-    if (left == 0 || left > time_mask / 2) {
+    if ((word & time_mask) <= second_of(now)) {
         return std::nullopt;
     }
     return word >> time_bits & why_mask;

@@ -7,9 +7,9 @@
 // Beside them, which keys brought a body too large for every store. Their requests may share a fetch
 // as any others; what is known is for /explain, and for what is said to be admission's doing.
 //
-// A table of fixed size, one atomic word per slot: 36 bits of the key's hash, 4 of why, 24 of the
-// second until which it holds. Two keys in one slot displace each other; a stranger that shares slot
-// and tag (about one in 2^36) goes alone for nothing.
+// A table of fixed size, one atomic word per slot: 28 bits of the key's hash, 4 of why, 32 of the
+// second until which it holds (136 years). Two keys in one slot displace each other; a stranger that
+// shares slot and tag (about one in 2^28) goes alone for nothing.
 
 #include "filter/key_hash.hpp"
 #include "proxy/base/clock.hpp"
@@ -37,7 +37,7 @@ class uncacheable_keys {
 public:
     uncacheable_keys();
 
-    /// The key's last response could not be stored, and why; holds for `for_long`, at most 97 days.
+    /// The key's last response could not be stored, and why; holds for `for_long`.
     void note(const filter::key_hash& key,
               http::storability why,
               steady_time now,

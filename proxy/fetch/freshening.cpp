@@ -169,7 +169,7 @@ void freshening::put(const cache::stored_ptr& current, const cache::stored_ptr& 
         const auto& others = w_.common.store.memory().invalidated();
         auto asked = w_.common.store.mark(order_.key);
         const bool is_purged = others.since(order_.key, begun_at_.count);
-        const auto removed = w_.common.store.invalidate(order_.key, order_.url, came_.came);
+        const auto removed = w_.common.store.invalidate(order_.key, order_.url);
         w_.counts.store_invalidated.add(removed);
         if (verdict == http::storability::storable && removed > 0 && !is_purged) {
             ++asked.count;                    // our own invalidation alone,

@@ -49,7 +49,7 @@ void keeping::note_sights(std::size_t sights) {
         const auto& known = expected_.ruling();
         ruling_ = known && before + i == 0 ? *known
                                            : rule_on(w_, asked, order_.pending_sights + before + i);
-        if (ruling_.seen_before > 0 && !order_.replaces && !too_large_) {
+        if (ruling_.may_have_cost_a_hit() && !order_.replaces && !too_large_) {
             ++lost;
         }
     }
@@ -231,7 +231,7 @@ void keeping::judge(cache::fetched_head& head, const received& came) {
         auto& store = w_.common.store;
         auto own = store.mark(order_.key);
         const bool is_purged = store.memory().invalidated().since(order_.key, begun_at_.count);
-        w_.counts.store_invalidated.add(store.invalidate(order_.key, order_.url, came.came));
+        w_.counts.store_invalidated.add(store.invalidate(order_.key, order_.url));
         if (!is_purged) {
             begun_at_.count = own.count +
                               1;  // our own invalidation alone, and no purge since it was asked

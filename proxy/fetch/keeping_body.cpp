@@ -48,16 +48,19 @@ void keeping::keep_up() {
         }
         return;
     }
-    if (outgrows_memory() || !room_.grow_to(into_.received() + room_for_a_read)) {
+    const auto next = std::min<std::uint64_t>(into_.received() + room_for_a_read,
+                                              order_.now_settings->options.memory.largest());
+    if (outgrows_memory() || !room_.grow_to(next)) {
         leave_memory();
     }
 }
 
-// @pre its length is unknown
+// The next read must not take it beyond the window; but any read may be the last, so what memory stores is held
+// against what has come. @pre its length is unknown
 bool keeping::outgrows_memory() const {
     const auto& now = *order_.now_settings;
-    return into_.received() + room_for_a_read >
-           std::min<std::uint64_t>(now.options.memory.largest(), now.fetches.window);
+    return into_.received() > now.options.memory.largest() ||
+           into_.received() + room_for_a_read > now.fetches.window;
 }
 
 // No store takes so much of a body of unknown length, whoever asks and however often. One that is full
@@ -167,7 +170,7 @@ void keeping::finish(bool trusted, cache::packed_wait took) {
     if (kept_out && !too_large_) {
         note_refused_bytes(w_.counts, ruling_.policy, ruling_.rule, into_.received());
     }
-    if (ruling_.seen_before > 0 && storable_ && !order_.replaces && !too_large_) {
+    if (ruling_.may_have_cost_a_hit() && storable_ && !order_.replaces && !too_large_) {
         w_.counts.admission_hit_bytes_lost.add(into_.received());
     }
 }

@@ -18,7 +18,7 @@ bool may_be_outdated(const cache::store& here,
                      const filter::key_hash& key,
                      std::string_view url,
                      std::string_view head,
-                     wall_time asked_at,
+                     steady_time asked_at,
                      std::chrono::seconds age) {
     head.remove_prefix(std::min(head.find("\r\n") + 2, head.size()));
     return here.invalidated_since(key, url, cache::read_tags(head), asked_at - age - age_error);

@@ -36,9 +36,8 @@ void invalidate_after(exchange_state& x, const cache::fetched_head& head) {
         return;
     }
     auto& common = x.w.common;
-    const auto now = wall_now();
     const auto invalidate = [&](const filter::key_hash& key, std::string_view url) {
-        x.w.counts.store_invalidated.add(common.store.invalidate(key, url, now));
+        x.w.counts.store_invalidated.add(common.store.invalidate(key, url));
         common.beside.tell_invalidated(url);
     };
     if (!head.replaces_stored) {

@@ -160,7 +160,7 @@ std::size_t purge(thread::common_state& common, const purge_order& order, wall_t
         switch (order.kind) {
         case purge_kind::url: {
             const auto key = filter::hash_of(text, common.admission.secret());
-            variants += order.mode == purge_mode::hard ? common.store.invalidate(key, text, now)
+            variants += order.mode == purge_mode::hard ? common.store.purge(key, text)
                                                        : common.store.expire(key, text, now);
             common.fetches.forget(key, text);
             break;

@@ -52,6 +52,7 @@ struct purge_answer {
 };
 /// Any thread. O(fetches under way) by prefix and tag; the store is not gone through. This proxy's
 /// other process is told of it, where there is one.
+/// @param now  resident time: a soft purge ends lifetimes, which are held against that
 [[nodiscard]] purge_answer carry_out(thread::common_state& common,
                                      const purge_order& order,
                                      wall_time now);

@@ -17,7 +17,7 @@ awaitable<ended_or_next> purge_reply::give() {
     if (!read.wrong.empty()) {
         co_return answers::refused{failure{failure_code::bad_request, read.wrong}};
     }
-    auto purged = carry_out(x_.w.common, read.order, wall_now());
+    auto purged = carry_out(x_.w.common, read.order, resident_now());
     x_.book.reason = "purge";
     answers::local said{std::move(purged.json), "application/json", purged.status};
     if (x_.w.common.store.disk() != nullptr || x_.w.common.beside.get()) {

@@ -7,7 +7,7 @@
 #include <cstdint>
 
 namespace reprise::proxy::cache {
-class memory_tier;
+class store;
 }  // namespace reprise::proxy::cache
 
 namespace reprise::proxy::server {
@@ -23,7 +23,9 @@ private:
     memory_return memory_return_;
 };
 
-/// The store is to hold `bytes` at most: step by step where that is much less than it has. Any thread.
-void resize(cache::memory_tier& store, std::uint64_t bytes);
+/// Memory is to hold `bytes` at most: step by step where that is much less than it has. What leaves for the disk is
+/// waited for between steps, or most of it would find no room in the disk's queue and be in neither tier; for five
+/// seconds in all, as at the end (store::leave_to_disk). Any thread but a loop's: blocks as long.
+void resize(cache::store& store, std::uint64_t bytes);
 
 }  // namespace reprise::proxy::server

@@ -140,7 +140,7 @@ void run(std::uint64_t seed, disk_write when) {
                     store.promote(key, url, there.response, 2, mark);
                 }
             } else if (what < 87) {
-                (void)store.invalidate(key, url, wall_now());
+                (void)store.invalidate(key, url);
             } else if (what < 89) {
                 (void)store.expire(key, url, wall_now());
             } else if (what < 98) {

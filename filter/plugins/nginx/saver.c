@@ -118,7 +118,8 @@ static ngx_msec_t next_due(reprise_zone_t** due) {
         }
         left = (time_t)zone->shared->tried_at + zone->save - ngx_time();
         if (left > zone->save) {
-            left = zone->save; /* a clock was set back */
+            zone->shared->tried_at = (ngx_atomic_uint_t)ngx_time(); /* a clock was set back */
+            left = zone->save;
         }
         if (left <= 0) {
             *due = zone;

@@ -53,7 +53,7 @@ gate::gate(const rule_options& options, unsigned load)
     if (error.code != REPRISE_OK) {
         TSWarning("reprise_admission: %s begins empty: %s", options_.name.c_str(), error.text);
     }
-    next_save_ = now + options_.save.count();
+    next_save_ = std::chrono::steady_clock::now() + options_.save;
     const auto prefix = "plugin.reprise_admission." + options_.name + ".";
     bool has_room = true;
     for (std::size_t i = 0; i < counted_count; ++i) {
@@ -95,12 +95,12 @@ void gate::show(std::int64_t now) const noexcept {
     }
 }
 
-void gate::save(std::int64_t now) noexcept {
+void gate::save() noexcept {
     if (options_.state.empty()) {
         return;
     }
     const std::lock_guard alone{saving_};
-    next_save_ = now + options_.save.count();
+    next_save_ = std::chrono::steady_clock::now() + options_.save;
     reprise_error error = REPRISE_ERROR_INIT;
     if (reprise_admission_save(filter_, nullptr, &error) == REPRISE_OK) {
         failed_ = false;
@@ -176,16 +176,17 @@ void gates::after_reload(bool is_good, bool is_used) {
 
 void gates::tick() noexcept {
     try {
-        const auto now = std::time(nullptr);
+        const auto wall = std::time(nullptr);
+        const auto now = std::chrono::steady_clock::now();
         for (const auto& one : settled()) {
-            one->show(now);
+            one->show(wall);
             bool is_due = false;
             {
                 const std::lock_guard alone{one->saving_};
                 is_due = now >= one->next_save_;
             }
             if (is_due) {
-                one->save(now);
+                one->save();
             }
         }
     } catch (const std::bad_alloc&) {
@@ -196,7 +197,7 @@ void gates::tick() noexcept {
 void gates::save_all() noexcept {
     try {
         for (const auto& one : settled()) {
-            one->save(std::time(nullptr));
+            one->save();
         }
     } catch (const std::bad_alloc&) {
         TSError("reprise_admission: what is remembered is not saved: no memory");

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -75,19 +76,19 @@ private:
     friend class gates;
 
     void show(std::int64_t now) const noexcept;
-    void save(std::int64_t now) noexcept;  ///< blocks
+    void save() noexcept;  ///< blocks
 
     rule_options options_;
     reprise_admission* filter_ = nullptr;
     std::array<int, counted_count> counters_{};
     std::array<int, told_count> gauges_{};
     std::array<std::atomic<std::uint64_t>, 1 << 13> told_{};  ///< URLs of the last hits that told
-    unsigned born_;               ///< in which reading of the configuration it was opened
-    unsigned said_;               ///< in which a rule last named it
-    bool is_pinned_ = false;      ///< plugin.config's, which is not read anew
-    std::mutex saving_;           ///< of the two that save: the task, and what ends
-    std::int64_t next_save_ = 0;  ///< under saving_
-    bool failed_ = false;         ///< the last save: said once, not each time
+    unsigned born_;           ///< in which reading of the configuration it was opened
+    unsigned said_;           ///< in which a rule last named it
+    bool is_pinned_ = false;  ///< plugin.config's, which is not read anew
+    std::mutex saving_;       ///< of the two that save: the task, and what ends
+    std::chrono::steady_clock::time_point next_save_;  ///< under saving_
+    bool failed_ = false;                              ///< the last save: said once, not each time
 };
 
 /// All of them. Threads: any; none of it on a request's way.

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <ctime>
 #include <ts/ts.h>
 
 // tick() does all that takes time: it opens the source once the cache is there, learns the room,
@@ -117,7 +116,7 @@ void own_digest::open() {
     if (options_.room != 0 ? read.room != room : read.room < room / 10 * 9) {
         (void)reprise_source_set_room(made, room);
     }
-    next_save_ = std::time(nullptr) + options_.save.count();
+    next_save_ = std::chrono::steady_clock::now() + options_.save;
     source_.store(made, std::memory_order_release);
 }
 
@@ -196,8 +195,8 @@ void own_digest::tick() noexcept {
     if (source != nullptr) {
         calibrate();
         (void)reprise_source_publish(source, nullptr);
-        if (const auto now = std::time(nullptr); now >= next_save_) {
-            next_save_ = now + options_.save.count();
+        if (const auto now = std::chrono::steady_clock::now(); now >= next_save_) {
+            next_save_ = now + options_.save;
             save();
         }
     }

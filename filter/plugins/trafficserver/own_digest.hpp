@@ -7,6 +7,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <mutex>
 #include <optional>
@@ -52,7 +53,7 @@ private:
     std::mutex saving_;
     bool save_failed_ = false;  // said once; under saving_
     // Only tick's thread touches these.
-    std::int64_t next_save_ = 0;
+    std::chrono::steady_clock::time_point next_save_;
     bool open_failed_ = false;
     std::int64_t total_ = 0;
     std::optional<std::int64_t> last_wraps_, first_wraps_;

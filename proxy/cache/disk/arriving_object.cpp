@@ -42,6 +42,7 @@ arriving_object::~arriving_object() {
 }
 
 bool arriving_object::give_up() {
+    writer_->release(std::exchange(promised_, 0));
     if (!over_) {
         over_ = true;
         gathered_.clear();
@@ -82,13 +83,29 @@ bool arriving_object::wants_a_pause(std::function<void()> go_on) const {
     return !over_ && writer_->wants_a_pause(id_, std::move(go_on));
 }
 
+bool arriving_object::ask_room_for(std::uint64_t bytes, std::uint64_t head) {
+    const auto tasks = bytes / core_->shape.inline_most + 2;
+    const auto all = bytes + head + tasks * task_bytes;
+    if (!writer_->promise(all)) {
+        return give_up();
+    }
+    promised_ = all;
+    return true;
+}
+
+bool arriving_object::offer(write_task task, std::uint64_t bytes) {
+    const auto promised = std::min(promised_, bytes);
+    promised_ -= promised;
+    return writer_->offer(std::move(task), bytes, promised);
+}
+
 bool arriving_object::offer_extent() {
     if (core_->closed.load(std::memory_order_acquire)) {
         return false;
     }
     const auto bytes = std::exchange(gathered_bytes_, 0);
-    return writer_->offer(extent_task{primary_, id_, parts_++, std::exchange(gathered_, {})},
-                          bytes + task_bytes);
+    return offer(extent_task{primary_, id_, parts_++, std::exchange(gathered_, {})},
+                 bytes + task_bytes);
 }
 
 bool arriving_object::finish(const stored_response& response) {
@@ -125,10 +142,11 @@ bool arriving_object::finish(const stored_response& response) {
         task.kind = record_kind::large;
     }
     task.response = stored_response::make(copy);
-    if (core_->closed.load(std::memory_order_acquire) || !writer_->offer(std::move(task), bytes)) {
+    if (core_->closed.load(std::memory_order_acquire) || !offer(std::move(task), bytes)) {
         return give_up();
     }
     over_ = true;
+    writer_->release(std::exchange(promised_, 0));
     response.disk_record = id_;
     core_->counts.puts.fetch_add(1, relaxed);
     core_->counts.put_bytes.fetch_add(length_, relaxed);

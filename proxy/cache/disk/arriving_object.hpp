@@ -31,7 +31,12 @@ public:
     [[nodiscard]] bool wants_a_pause(std::function<void()> go_on) const override;
     [[nodiscard]] bool finish(const stored_response& response) override;
 
+    /// It is there whole, `bytes` long, with a head of so many: room for all of it, before any of it is written.
+    /// False: there is none.
+    [[nodiscard]] bool ask_room_for(std::uint64_t bytes, std::uint64_t head);
+
 private:
+    [[nodiscard]] bool offer(write_task task, std::uint64_t bytes);
     [[nodiscard]] bool offer_extent();
     bool give_up();
 
@@ -45,6 +50,7 @@ private:
     std::vector<slice> gathered_;
     std::uint64_t gathered_bytes_ = 0;
     std::uint64_t length_ = 0;
+    std::uint64_t promised_ = 0;  // of the writer's queue
     std::uint32_t parts_ = 0;
     bool over_ = false;  // finished or given up
 };

@@ -96,6 +96,7 @@ std::optional<wall_time> contents_loader::until_of(const record_place& at,
     }
     url = seen->url;
     auto response = make_response(*seen);
+    core_.to_own_time(seen->header, response.freshness);
     auto said = core_.purges.judge(url, response.tags, seen->ban_epoch);
     log_position written{sequence_, at.offset};
     // The newest head there is.
@@ -104,6 +105,7 @@ std::optional<wall_time> contents_loader::until_of(const record_place& at,
     if (newer && of_newer.kind == record_kind::refresh && of_newer.subject == header.id) {
         if (const auto head = read_object(front_)) {
             response = make_response(*head);
+            core_.to_own_time(head->header, response.freshness);
             said = core_.purges.judge(url, response.tags, head->ban_epoch);
             written = {sequence_, newer->offset};
         }
@@ -111,7 +113,8 @@ std::optional<wall_time> contents_loader::until_of(const record_place& at,
     if (said.hard) {
         return std::nullopt;
     }
-    const bool ended = said.soft || core_.expiries.since(header.primary, written);
+    const bool ended = said.soft || response.purged_softly ||
+                       core_.expiries.since(header.primary, written);
     return ended ? wall_time::min() : useful_until(response.freshness, response.directives);
 }
 

@@ -51,6 +51,10 @@ void segment_table::begin(std::uint32_t number,
     before = std::exchange(home.now.from, std::move(from));
     home.now.sequence = home.left = sequence;
     home.begun = begun;
+    auto newest = newest_.load(std::memory_order_relaxed);
+    while (newest < sequence &&
+           !newest_.compare_exchange_weak(newest, sequence, std::memory_order_relaxed)) {
+    }
 }
 
 void segment_table::end(std::uint32_t number) {
@@ -168,6 +172,11 @@ void gone_while_loading::note(const filter::key_hash& key) {
 bool gone_while_loading::has(const filter::key_hash& key) const {
     const std::lock_guard lock{guard_};
     return everything_ || keys_.contains(key);
+}
+
+bool gone_while_loading::has_everything() const {
+    const std::lock_guard lock{guard_};
+    return everything_;
 }
 
 void gone_while_loading::close() {

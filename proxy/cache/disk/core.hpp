@@ -18,6 +18,7 @@
 #include "proxy/cache/disk/space.hpp"
 #include "proxy/cache/disk/tier.hpp"
 #include "proxy/cache/disk/under_way.hpp"
+#include "proxy/cache/disk/unlisted_records.hpp"
 #include "proxy/cache/policy/frequency_sketch.hpp"
 
 #include <algorithm>
@@ -79,6 +80,10 @@ public:
     [[nodiscard]] std::uint64_t left_in_file(std::uint32_t number) const;
     /// When the segment with the lowest sequence was begun; none: there is no segment.
     [[nodiscard]] std::optional<wall_time> oldest() const;
+    /// The highest sequence that any has had; 0: there was none.
+    [[nodiscard]] std::uint64_t newest() const noexcept {
+        return newest_.load(std::memory_order_relaxed);
+    }
 
 private:
     struct slot {
@@ -90,6 +95,7 @@ private:
     static constexpr std::uint64_t unread = 1;  // as what is left: there is no lower one
 
     std::vector<slot> slots_;
+    std::atomic<std::uint64_t> newest_{0};
 };
 
 /// URLs whose variants a purge made stale: all that were written before some position of the log,
@@ -128,6 +134,8 @@ public:
 
     void note(const filter::key_hash& key);
     [[nodiscard]] bool has(const filter::key_hash& key) const;
+    /// Whether everything was taken for gone, and so not loaded.
+    [[nodiscard]] bool has_everything() const;
     /// Loading has ended: nothing is noted any more.
     void close();
 
@@ -168,6 +176,7 @@ struct core {
     gone_while_loading gone;
     under_way on_their_way;  ///< by object keys
     dropped_records dropped, replaced;
+    unlisted_records unlisted;
     reader_pool pool;
     tally counts;
     space room;                 ///< what any thread may call, its header says
@@ -189,12 +198,29 @@ struct core {
     /// process's resident time was another, but the response came before it was written, and, where
     /// the clock was set back since, before this process opened the store.
     [[nodiscard]] wall_time came_at(const record_header& record, wall_time said) const noexcept {
+        http::freshness_facts facts;
+        facts.response_time = said;
+        to_own_time(record, facts);
+        return facts.response_time;
+    }
+    /// The same of all that a record says of its age. Nobody knows how old it is that was written while the
+    /// clock was ahead: it is stale, so that its origin is asked. With a lifetime it would be as new at each
+    /// start as at the one before, until the clock has come to where it was.
+    void to_own_time(const record_header& record, http::freshness_facts& facts) const noexcept {
         constexpr auto more_than_one_process_makes = std::uint64_t{1} << 40;
+        constexpr std::chrono::minutes may_be_ahead{1};  // and fresh for that much too long
         if (record.id - first_id_ < more_than_one_process_makes) {
-            return said;
+            return;
         }
-        const auto came = std::min(said, record.written);
-        return came > resident_now() ? opened_ : came;
+        auto& came = facts.response_time;
+        came = std::min(came, record.written);
+        const auto now = resident_now();
+        if (came > now) {
+            if (came - now > may_be_ahead) {
+                facts.lifetime = std::min(facts.lifetime, facts.initial_age);
+            }
+            came = opened_;
+        }
     }
     [[nodiscard]] std::string path_of(std::string_view name) const;
     /// A store that was made smaller has segments too many: removes them. False: some may be left.
@@ -225,6 +251,11 @@ struct core {
     bool move(const filter::key_hash& key, const record_place& from, const index_entry& entry);
     bool erase(const filter::key_hash& key, const index_entry& entry);
     std::optional<index_entry> erase(const filter::key_hash& key);
+    /// Something of this URL that is in the log is about to leave the index, or will not enter it, and
+    /// the journal does not say so, or may not.
+    void note_unlisted(const filter::key_hash& primary) noexcept {
+        unlisted.note(primary, segments.newest());
+    }
     /// Tells `said` if the key still has a record.
     void tell_held(const filter::key_hash& primary, const saying& said);
     /// Tells what was found by reading, but only if nothing happened meanwhile: steps() are as

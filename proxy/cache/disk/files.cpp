@@ -20,7 +20,7 @@ namespace reprise::proxy::cache::disk {
 namespace {
 
 error_code last_error() {
-    return {errno, boost::system::system_category()};
+    return error_of(errno);
 }
 
 // Bytes of a file that may be on their way to the disk: enough to keep it busy, and little beside
@@ -204,6 +204,10 @@ public:
 };
 
 }  // namespace
+
+error_code error_of(int number) noexcept {
+    return {number == EDQUOT ? ENOSPC : number, boost::system::system_category()};
+}
 
 error_code read_all(file& from, std::uint64_t at, std::span<std::byte> into) {
     while (!into.empty()) {

@@ -6,7 +6,8 @@
 // asked. read_all and write_all go on until it is done.
 //
 // Threads   one file may be read and written by any number of threads at once (pread, pwrite).
-// Errors    values: what errno said. Nothing throws but std::bad_alloc.
+// Errors    values: what errno said, but that a quota used up (EDQUOT) is no_space_on_device, as whoever
+//           wants room does the same for it. Nothing throws but std::bad_alloc.
 
 #include <boost/system/error_code.hpp>
 #include <boost/system/result.hpp>
@@ -56,6 +57,9 @@ public:
     /// The same, but any number of open files may have it: not beside one that has the other kind.
     [[nodiscard]] virtual error_code try_lock_shared() = 0;
 };
+
+/// What a system call that failed with this errno says here.
+[[nodiscard]] error_code error_of(int number) noexcept;
 
 /// Fills `into`. errc::no_message_available when the file ends before.
 [[nodiscard]] error_code read_all(file& from, std::uint64_t at, std::span<std::byte> into);

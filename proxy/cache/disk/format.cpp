@@ -83,8 +83,8 @@ geometry plan(std::uint64_t size, std::uint64_t segment) noexcept {
     made.journal_most = std::clamp<std::uint64_t>(size / 32, 128u << 10, largest_journal);
     const auto usable = size - made.journal_most - small_files;
     // Larger ones than wished for where there would be too many to name.
-    const auto least = std::max(smallest_segment,
-                                round_up(usable / most_segments + 1, segment_step));
+    const auto least = std::clamp(
+        round_up(usable / most_segments + 1, segment_step), smallest_segment, largest_segment);
     made.segment_bytes = std::clamp(
         round_up(segment != 0 ? segment : size / 128, segment_step), least, largest_segment);
     made.segments = static_cast<std::uint32_t>(

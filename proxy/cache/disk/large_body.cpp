@@ -274,6 +274,7 @@ private:
             return again();
         }
         store_->counts.damaged.fetch_add(1, std::memory_order_relaxed);
+        store_->note_unlisted(shape_.primary);  // its head goes too, and a start may have both
         (void)store_->erase(key, *now);
         return news::lost;
     }

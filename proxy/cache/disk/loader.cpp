@@ -124,6 +124,7 @@ void loader::run() {
         std::max(segments.empty() ? 0 : segments.front().sequence, says_.last.sequence),
         wall_now());
     std::vector<loaded_segment> loaded;
+    bool is_whole = true;  // the index: every record of the segments that were found could be read
     bool has_begun = false;
     const auto begin_writing = [&] {
         if (!std::exchange(has_begun, true)) {
@@ -137,7 +138,9 @@ void loader::run() {
         if (records.state == segment_state::unreadable || records.state == segment_state::unused) {
             core_->counts.read_errors.fetch_add(1);
             log::warn("disk: ", core_->path_of(segment_name(one.number)), ": can't be read");
+            is_whole = false;
         } else {
+            is_whole = is_whole && records.unreadable_bytes == 0;
             loaded.push_back({one.number, one.sequence, take_in(one, records)});
         }
         if (i == 0) {
@@ -158,7 +161,7 @@ void loader::run() {
     // The writer knows before anybody reads that the store is ready: from then on it can be lent. It
     // is told at a stop too, which it would else take for one in the middle.
     if (is_complete) {
-        writer_.loaded(std::move(loaded));
+        writer_.loaded(std::move(loaded), is_whole && !core_->gone.has_everything());
     }
     if (!stopping_) {
         core_->loading.store(false);  // else what is not in the index may still be on disk

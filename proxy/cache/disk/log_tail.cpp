@@ -194,6 +194,8 @@ void log_tail::publish() {
 
 // It was invalidated since it was asked for, or nobody knows whether it was.
 void log_tail::erase_invalidated(const publication& one) {
+    // Its invalidation may come to look for it when it has gone, and must be kept all the same.
+    core_.note_unlisted(one.primary);
     (void)core_.erase(one.key, one.entry);
     if (one.entry.kind != record_kind::refresh) {
         return;

@@ -127,6 +127,7 @@ disk_lookup::state::news disk_lookup::state::read() {
             const auto now = store->index.find(wanted);
             if (unmoved && now && now->place == entry.place) {
                 store->counts.damaged.fetch_add(1, relaxed);
+                store->note_unlisted(key);  // a later start may be able to read it
                 forget(wanted, entry);
                 if (at == phase::refresh) {
                     forget(object_key(), object->entry());  // nobody knows its newest head
@@ -257,7 +258,7 @@ void disk_lookup::state::answer(lookup_result& out) {
     }
     const auto& entry = object->entry();
     auto& head = newer ? newer_view : view;
-    head.freshness.response_time = store->came_at(head.header, head.freshness.response_time);
+    store->to_own_time(head.header, head.freshness);
     const auto drop = [&](std::atomic<std::uint64_t>& counter) {
         counter.fetch_add(1, relaxed);
         store->counts.misses.fetch_add(1, relaxed);
@@ -291,8 +292,10 @@ void disk_lookup::state::answer(lookup_result& out) {
     uses = store->index.count_use(object_key(), entry.place);
     store->counts.hits.fetch_add(1, relaxed);
     out.what = lookup::present;
-    if (ended) {
-        end_at(made, *ended);
+    if (ended || made.purged_softly) {
+        // An earlier process's clock may have been ahead of ours, and what it ended would last until then.
+        const auto now = resident_now();
+        end_at(made, std::min(ended.value_or(now), now));
     }
     out.response = stored_response::make(made);
 }

@@ -1,7 +1,7 @@
 #pragma once
 // What was purged, or dropped, and waits for the writer to put it into the journal.
 //
-// The writer may hang in the disk for minutes while every unsafe method of every client adds to
+// The writer may hang in the disk for minutes while purges, and unsafe methods on what is here, add to
 // this. So it is bounded: what says the same is kept once, and where there is more than may be, all
 // of it becomes one entry, that everything older is dead. Whoever asks this process never notices:
 // what was purged left the index before it came here. A restart then begins with an empty store.

@@ -238,6 +238,8 @@ bool reclaimer::carry_object(log_tail& tail, const candidate& one, record_read& 
         return carry_as_it_is(tail, one, read, view->length);
     }
 
+    // It is written anew, and says so: what it said of when it came must not be held against that.
+    core_.to_own_time(head.header, response.freshness);
     for (const auto& ended : {said.soft, since}) {
         if (ended) {
             end_at(response, *ended);
@@ -322,7 +324,9 @@ void reclaimer::let_go(const filter::key_hash& key, const index_entry& entry) {
     core_.counts.evicted_bytes.fetch_add(entry.bytes, relaxed);
 }
 
+// Until its segment is begun anew a restart may find it.
 void reclaimer::drop(const footer_entry& one, const index_entry& entry) {
+    core_.unlisted.note(one.primary, core_.segments.sequence(*number_));
     (void)core_.erase(one.key(), entry);
     tell_later(one);
 }
@@ -384,6 +388,7 @@ void reclaimer::let_go_without(const footer_entry& head) {
     }
     const log_position its{core_.segments.sequence(object->place.segment), object->place.offset};
     if (its < log_position{core_.segments.sequence(*number_), head.offset}) {
+        core_.note_unlisted(head.primary);  // its own segment stays
         let_go(key, *object);
         tell_later(head);
     }

@@ -40,6 +40,10 @@ void space::left_free() noexcept {
     filling_.store(many_free(figures_.free, settings_.segments), relaxed);
 }
 
+void space::no_more_room() noexcept {
+    filling_.store(false, relaxed);
+}
+
 void space::found(segment_number segment, std::uint64_t sequence, std::uint64_t live) {
     auto& it = segments_[segment];
     if (it.is == state::free) {

@@ -101,6 +101,9 @@ public:
 
     /// `segment` begins anew: what it had is gone. `sequence` is larger than all before.
     void open(segment_number segment, std::uint64_t sequence) noexcept;
+    /// None of the free ones can be made: the file system is full. What is written takes somebody's room then,
+    /// until one is opened after all.
+    void no_more_room() noexcept;
     /// No more records follow.
     void close(segment_number segment) noexcept;
 

@@ -98,6 +98,18 @@ tier_settings with_defaults(tier_settings settings) {
     return settings;
 }
 
+// What was ended before this start was ended by now, whatever the clock said by which that was noted: a lifetime
+// that ends at a time to come would have a stale response be fresh until then.
+void end_by(wall_time now, verdicts& says) {
+    for (auto& ban : says.bans) {
+        ban.time = std::min(ban.time, now);
+    }
+    says.forgotten.soft_time = std::min(says.forgotten.soft_time, now);
+    for (auto& one : says.expiries) {
+        one.second.time = std::min(one.second.time, now);
+    }
+}
+
 // Each start numbers its bans behind all that any record can have been held against, even if the
 // last of those that were made were never kept.
 constexpr unsigned epochs_a_start_bits = 32;
@@ -202,6 +214,7 @@ tier::tier(const tier_settings& settings,
         kept = journal{path_of_journal, files, super.store_id};
     }
     auto& says = loaded.says;
+    end_by(resident_now(), says);
     purged_.all = purged_.all || says.all != log_position{};
     for (const auto& one : says.urls) {
         purged_.urls.push_back(one.first);
@@ -275,8 +288,16 @@ std::string tier::lend(std::chrono::milliseconds most) {
         return directory + "/readers: " + failed.message();
     }
     core_->lent = true;
+    lent_at_ = core_->purges.epoch();
     if (!off_) {
-        if (auto why = writer_->lend(most); !why.empty()) {
+        std::string why;
+        try {
+            why = writer_->lend(most);
+        } catch (const std::exception&) {
+            core_->lent = false;
+            throw;
+        }
+        if (!why.empty()) {
             core_->lent = false;
             return directory + ": " + why;
         }
@@ -289,9 +310,13 @@ std::string tier::lend(std::chrono::milliseconds most) {
 bool tier::take_back() {
     try {
         lock_ = take_lock(*core_->files, core_->settings.path);
-    } catch (const std::runtime_error&) {
+    } catch (const std::exception&) {
         return false;
     }
+    // The other began where a start begins, one step of these behind the journal's: whatever it had time to
+    // store says that it was held against all bans up to there.
+    const auto steps = (core_->purges.epoch() >> epochs_a_start_bits) + 2;
+    core_->purges.go_on_behind(steps << epochs_a_start_bits, lent_at_);
     core_->lent = false;
     if (!off_) {
         writer_->take_back();
@@ -341,12 +366,21 @@ bool tier::takes_puts() const noexcept {
     return core_->takes_puts();
 }
 
+bool tier::has_room_for(std::uint64_t bytes) const {
+    return writer_->queued_bytes() + bytes <= core_->settings.write_queue;
+}
+
 std::uint64_t tier::queued_bytes() const {
     return writer_->queued_bytes();
 }
 
 bool tier::may_hold(const filter::key_hash& key) const noexcept {
     return core_->index.find(key).has_value();
+}
+
+bool tier::holds_or_awaits(const filter::key_hash& key) const {
+    // In this order: what has been written is in the index before it waits no more.
+    return core_->on_their_way.has_either_form(key, key) || may_hold(key);
 }
 
 tier_figures tier::figures() const {
@@ -391,7 +425,7 @@ tier_figures tier::figures() const {
     out.write_errors = counts.write_errors.load(relaxed);
     if (const auto oldest = core_->segments.oldest()) {
         out.oldest = std::chrono::duration_cast<std::chrono::seconds>(
-            std::max(wall_now() - *oldest, std::chrono::milliseconds{0}));
+            std::max(resident_now() - *oldest, std::chrono::milliseconds{0}));
     }
     out.loaded_in = std::chrono::milliseconds{core_->loaded_in_ms.load(relaxed)};
     return out;

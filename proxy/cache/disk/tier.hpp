@@ -43,6 +43,7 @@
 namespace reprise::proxy::cache::disk {
 
 struct core;
+class arriving_object;
 class writer;
 class loader;
 class file;
@@ -200,9 +201,13 @@ public:
     /// It is open, and writes. Something is put in vain otherwise.
     [[nodiscard]] bool takes_puts() const noexcept;
     [[nodiscard]] std::uint64_t queued_bytes() const;
+    /// So much more may be put now.
+    [[nodiscard]] bool has_room_for(std::uint64_t bytes) const;
 
     /// In memory alone: false means that the key is not here. One shard's short lock.
     [[nodiscard]] bool may_hold(const filter::key_hash& key) const noexcept;
+    /// Whether something of the key is here, or waits to be written. Two short locks.
+    [[nodiscard]] bool holds_or_awaits(const filter::key_hash& key) const;
 
     /// Queues a whole response with `content` for writing. False: skipped (queue full, off, larger
     /// than may be, parts), or invalidated or purged since `asked`. Sets response->disk_record.
@@ -236,9 +241,13 @@ public:
                  const invalidation_mark& asked);
 
     /// Drops every variant of a URL, now and after any restart. `kept` is called, on another
-    /// thread, when the journal has it (synced); at once when there is nothing to keep.
+    /// thread, when the journal has it (synced), or has all that it is to have of it: nothing where
+    /// the log has nothing of the URL, so that clients' unsafe methods on any URLs fill no journal.
+    /// At once where the tier keeps nothing.
     /// Call it after invalidations::note, so that what is being put meanwhile stays out.
     void invalidate(const filter::key_hash& key, std::function<void()> kept = {});
+    /// The same, and the next start knows that it was purged, be it here or not (take_purged_before).
+    void purge(const filter::key_hash& key, std::function<void()> kept = {});
     /// `newer` is in memory and won't be written now. Removes the disk's copy of that variant for
     /// good, so that it can't reappear when memory drops `newer`; if the disk's is the more recent,
     /// reports that instead (on_outdated). Without Vary it is held against every variant so, and a variant against
@@ -285,8 +294,9 @@ public:
     /// is put is skipped, what is purged goes from the index here alone. Empty, or why not within
     /// `most`: then all is as before. Blocks; not on an event loop.
     [[nodiscard]] std::string lend(std::chrono::milliseconds most);
-    /// Whoever it was lent to has ended, and stored nothing. Takes the lock and writes again, first
-    /// what was purged meanwhile; false: somebody has the lock. Blocks; not on an event loop.
+    /// Whoever it was lent to has ended. Takes the lock and writes again, first what was purged
+    /// meanwhile; what the other stored a restart finds, held against all bans that were made since it was lent. False:
+    /// somebody has the lock, or there is no memory. Blocks; not on an event loop.
     [[nodiscard]] bool take_back();
     [[nodiscard]] bool is_lent() const noexcept;
 
@@ -296,6 +306,14 @@ public:
 
 private:
     friend class disk_lookup;
+    void drop_url(const filter::key_hash& key, bool always, std::function<void()> kept);
+    /// Null: it is not worth writing, or too large, or nothing is written now; counted as skipped.
+    [[nodiscard]] std::unique_ptr<arriving_object> begin_object(const filter::key_hash& key,
+                                                                std::string_view url,
+                                                                std::optional<std::uint64_t> length,
+                                                                std::string_view strong_etag,
+                                                                const invalidation_mark& asked,
+                                                                packed_wait so_far);
     void offer_outdating(const filter::key_hash& key,
                          std::string_view url,
                          const stored_response& newer,
@@ -311,6 +329,7 @@ private:
     std::unique_ptr<loader> loader_;
     std::shared_ptr<file> lock_;
     std::shared_ptr<file> readers_;  // locked while the store is lent, and until this process ends
+    std::uint64_t lent_at_ = 0;  // all bans up to this one are in the journal that the other reads
     purged_before purged_;
     bool off_ = false;  // nothing is kept, so there is nothing to keep purges for
 };

@@ -30,9 +30,9 @@ bool tier::put(const filter::key_hash& key,
     const auto size = response->size();
     core_->room.note_wait(response->wait());
     if (size > core_->shape.inline_most) {
-        const auto whole = begin(key, url, size, "", asked, response->wait());
+        const auto whole = begin_object(key, url, size, "", asked, response->wait());
         const auto content = response->content();
-        return whole &&
+        return whole && whole->ask_room_for(size, response->head().size()) &&
                std::all_of(content->slices.begin(),
                            content->slices.end(),
                            [&whole](const slice& part) { return whole->append(part); }) &&
@@ -78,6 +78,15 @@ std::unique_ptr<object_writer> tier::begin(const filter::key_hash& key,
                                            std::string_view strong_etag,
                                            const invalidation_mark& asked,
                                            packed_wait so_far) {
+    return begin_object(key, url, length, strong_etag, asked, so_far);
+}
+
+std::unique_ptr<arriving_object> tier::begin_object(const filter::key_hash& key,
+                                                    std::string_view url,
+                                                    std::optional<std::uint64_t> length,
+                                                    std::string_view strong_etag,
+                                                    const invalidation_mark& asked,
+                                                    packed_wait so_far) {
     core_->room.aged_to(core_->requests.agings());
     const bool unwanted = core_->settings.choosy && length &&
                           !core_->room.worth_writing(
@@ -149,15 +158,22 @@ bool tier::freshen(const filter::key_hash& key,
 }
 
 void tier::invalidate(const filter::key_hash& key, std::function<void()> kept) {
-    core_->gone.note(key);
-    if (core_->erase(key)) {
-        core_->counts.invalidated.fetch_add(1, relaxed);
-    }
+    drop_url(key, false, std::move(kept));
+}
+
+void tier::purge(const filter::key_hash& key, std::function<void()> kept) {
+    drop_url(key, true, std::move(kept));
+}
+
+void tier::drop_url(const filter::key_hash& key, bool always, std::function<void()> kept) {
     if (off_) {
         keep_bans(std::move(kept));
         return;
     }
-    writer_->note(dropped_url{key}, std::move(kept));
+    core_->gone.note(key);
+    if (writer_->drop_url(key, always, std::move(kept))) {
+        core_->counts.invalidated.fetch_add(1, relaxed);
+    }
 }
 
 bool tier::drop(const filter::key_hash& key, const stored_response& outdated) {
@@ -225,6 +241,7 @@ void tier::offer_outdating(const filter::key_hash& key,
     if (!writer_->offer(std::move(task), bytes)) {
         core_->gone.note(object);
         core_->on_their_way.outdate(object, key);
+        core_->note_unlisted(key);  // until it is noted
         const bool was_there = core_->erase(object).has_value();
         const auto beside = core_->index.find(key);
         const bool is_plain = discriminator != 0 && beside &&
@@ -240,7 +257,7 @@ void tier::offer_outdating(const filter::key_hash& key,
 
 void tier::expire(const filter::key_hash& key, wall_time now, std::function<void()> kept) {
     if (off_ || !core_->expire(key, {end_of_time, now})) {
-        invalidate(key, std::move(kept));  // too many to remember: gone is safer than fresh
+        purge(key, std::move(kept));  // too many to remember: gone is safer than fresh
         return;
     }
     writer_->note(expired_url{key, now}, std::move(kept));

@@ -71,16 +71,19 @@ std::optional<task_subject> subject_of(const write_task& task) {
 
 }  // namespace
 
-bool writer::offer(write_task task, std::uint64_t bytes) {
+bool writer::offer(write_task task, std::uint64_t bytes, std::uint64_t promised) {
     const auto about = subject_of(task);
     const auto* const response = std::get_if<response_task>(&task);
     const bool of_large = response != nullptr && response->length > core_->shape.inline_most;
     bool wake = false;
     {
         const std::lock_guard lock{guard_};
+        promised_bytes_ -= promised;
+        const bool has_room = bytes <= promised ||
+                              bytes - promised + offered_bytes_ + promised_bytes_ + promised <=
+                                  core_->settings.write_queue;
         // What takes no room is never refused: it gives some back.
-        if (stopping_ || (bytes != 0 && (!core_->takes_puts() ||
-                                         offered_bytes_ + bytes > core_->settings.write_queue))) {
+        if (stopping_ || (bytes != 0 && (!core_->takes_puts() || !has_room))) {
             return false;
         }
         const auto now = steady_now();
@@ -110,24 +113,46 @@ bool writer::offer(write_task task, std::uint64_t bytes) {
     return true;
 }
 
-template <class Note>
-bool writer::add_note(const Note& what, std::function<void()> kept) {
+bool writer::promise(std::uint64_t bytes) {
+    const std::lock_guard lock{guard_};
+    const auto most = core_->settings.write_queue;
+    const auto waiting = offered_bytes_ + promised_bytes_;
+    if (stopping_ || !core_->takes_puts() || (waiting + bytes > most && waiting > most / 4)) {
+        return false;
+    }
+    promised_bytes_ += bytes;
+    return true;
+}
+
+void writer::release(std::uint64_t promised) {
+    const std::lock_guard lock{guard_};
+    promised_bytes_ -= promised;
+}
+
+template <class Add>
+bool writer::change_notes(const Add& add, std::function<void()> kept) {
     bool added = false;
     bool overflowed = false;
     bool lent = false;
+    bool wake = false;
     {
         const std::lock_guard lock{guard_};
         const bool before = noted_.everything_before();
-        added = noted_.add(what);
+        added = add();
         lent = lending_ == lending::done;
         if (kept && !lent) {
             noted_.call(std::move(kept));
         }
         overflowed = !before && noted_.everything_before();
         overflows_ += overflowed ? 1 : 0;
-        sleeping_ = sleep::awake;
+        wake = !noted_.empty();
+        if (wake) {
+            sleeping_ = sleep::awake;
+        }
     }
-    wake_.notify_one();
+    if (wake) {
+        wake_.notify_one();
+    }
     if (kept && lent) {
         kept();  // whoever has the store is told, and keeps it
     }
@@ -140,8 +165,34 @@ bool writer::add_note(const Note& what, std::function<void()> kept) {
     return added;
 }
 
+template <class Note>
+bool writer::add_note(const Note& what, std::function<void()> kept) {
+    return change_notes([&] { return noted_.add(what); }, std::move(kept));
+}
+
 void writer::note(const dropped_url& url, std::function<void()> kept) {
     (void)add_note(url, std::move(kept));
+}
+
+// It is looked for where a record is first and then where it goes to: what is under way enters the index
+// before it is that no more, and what leaves the index without an entry is unlisted before. All of it
+// with guard_ held, so that nothing is offered meanwhile, and so that whoever finds nothing because
+// another has just taken it out is told that it is kept behind the other's note.
+bool writer::drop_url(const filter::key_hash& primary, bool always, std::function<void()> kept) {
+    bool was_there = false;
+    (void)change_notes(
+        [&] {
+            const bool is_coming = core_->on_their_way.has_either_form(primary, primary);
+            const bool is_there = core_->index.find(primary).has_value();
+            if (always || is_coming || is_there || !knows_log_ ||
+                core_->unlisted.may_have(primary)) {
+                (void)noted_.add(dropped_url{primary});
+            }
+            was_there = core_->erase(primary).has_value();
+            return true;
+        },
+        std::move(kept));
+    return was_there;
 }
 
 void writer::note(const expired_url& url, std::function<void()> kept) {
@@ -212,10 +263,11 @@ void writer::begin(log_end end) {
     wake_.notify_one();
 }
 
-void writer::loaded(std::vector<loaded_segment> segments) {
+void writer::loaded(std::vector<loaded_segment> segments, bool is_whole) {
     {
         const std::lock_guard lock{guard_};
         loaded_ = std::move(segments);
+        index_is_whole_ = is_whole;
         all_loaded_ = true;
     }
     wake_.notify_one();
@@ -361,6 +413,7 @@ bool writer::rest(std::unique_lock<std::mutex>& lock) {
             return true;  // once more
         }
         lending_ = lending::done;
+        index_is_whole_ = knows_log_ = false;  // whoever has it may write what is not seen here
     } else {
         lending_ = lending::no;
     }

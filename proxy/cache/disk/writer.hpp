@@ -117,9 +117,19 @@ public:
     writer(const writer&) = delete;
     writer& operator=(const writer&) = delete;
 
-    /// False: there is no room for `bytes` more, or nothing is written now.
-    [[nodiscard]] bool offer(write_task task, std::uint64_t bytes);
+    /// False: there is no room for `bytes` more, or nothing is written now. Of `bytes`, `promised` have
+    /// their room already, and are promised no more.
+    [[nodiscard]] bool offer(write_task task, std::uint64_t bytes, std::uint64_t promised = 0);
+    /// Room for what will be offered in pieces, so that nothing is written of what can't be taken whole. False:
+    /// there is none, or nothing is written now. What is larger than the whole queue has room where little
+    /// waits, or it could never be written: the queue is longer by that one then.
+    [[nodiscard]] bool promise(std::uint64_t bytes);
+    /// What was promised and is not offered after all.
+    void release(std::uint64_t promised);
     void note(const dropped_url& url, std::function<void()> kept = {});
+    /// Takes a URL out of the index, and notes that: always, or only where a restart might find
+    /// something of it (README.md, "What of an invalidation is kept"). Whether the index had something.
+    bool drop_url(const filter::key_hash& primary, bool always, std::function<void()> kept);
     void note(const expired_url& url, std::function<void()> kept = {});
     void note(const bans_note& made, std::function<void()> kept = {});
     /// False: too many wait already, and nothing was noted.
@@ -140,8 +150,9 @@ public:
 
     /// From now on what was offered is written.
     void begin(log_end end);
-    /// The index is complete: segments may be reclaimed.
-    void loaded(std::vector<loaded_segment> segments);
+    /// The index is complete: segments may be reclaimed. `is_whole`: so far as the segments could be
+    /// read, and nothing was left out but what is dead.
+    void loaded(std::vector<loaded_segment> segments, bool is_whole);
 
     /// Writes what was offered, closes the segment, and writes nothing from then on: empty. Or why
     /// not, within `most`, and then it goes on. What is noted while it is lent is kept in memory, and
@@ -171,6 +182,9 @@ private:
     enum class sleep : std::uint8_t { awake, for_a_piece, for_anything };
     enum class lending : std::uint8_t { no, asked, done };
 
+    /// `add` is called with guard_ held, and gives what this gives.
+    template <class Add>
+    bool change_notes(const Add& add, std::function<void()> kept);
     template <class Note>
     bool add_note(const Note& what, std::function<void()> kept);
     void run();
@@ -187,6 +201,7 @@ private:
     void let_go(const write_task& task);
     void write_all_offered(std::unique_lock<std::mutex>& lock);
     void keep_noted();
+    void see_what_is_known();
     void keep_later(std::vector<journal_entry> entries, std::vector<std::function<void()>> calls);
     void skip_offered();
     /// This newer response is not written, or a newer head that allows less is not. What is on disk
@@ -257,13 +272,16 @@ private:
     [[nodiscard]] std::optional<std::uint32_t> free_segment(bool even_failed);
     [[nodiscard]] error_code try_journal();
     [[nodiscard]] std::optional<std::uint32_t> oldest_segment() const;
-    [[nodiscard]] std::shared_ptr<file> open_segment_file(std::uint32_t number, error_code& failed);
+    [[nodiscard]] std::shared_ptr<file> open_segment_file(std::uint32_t number,
+                                                          bool& is_new,
+                                                          error_code& failed);
     void close_tail();
     void settle_deaths();
 
     [[nodiscard]] log_position position() const noexcept;
     [[nodiscard]] log_position oldest_position() const;
     [[nodiscard]] error_code rewrite_journal(std::span<const journal_entry> more);
+    void warn_of_coarse_journal(const log_position& dead_before) const;
     void trouble(const error_code& why, std::string_view doing);
     void recover_from_trouble();
 
@@ -274,6 +292,7 @@ private:
     std::deque<offered> offered_;
     std::deque<carried_out> carried_out_;  // the writer's alone
     std::uint64_t offered_bytes_ = 0;
+    std::uint64_t promised_bytes_ = 0;  // beside these
     std::unordered_map<std::uint64_t, std::function<void()>> pausing_;
     std::optional<steady_time> oldest_;  // offered then, and not in a file
     pending_notes noted_;
@@ -281,6 +300,9 @@ private:
     std::optional<log_end> end_;
     std::vector<loaded_segment> loaded_;
     bool all_loaded_ = false, stopping_ = false, write_now_ = false;
+    bool index_is_whole_ = false;  // as loaded() said, and nobody else has written since
+    // All that a restart may find is in the index, or under way, or unlisted, or dead.
+    bool knows_log_ = false;
     sleep sleeping_ = sleep::awake;
     lending lending_ = lending::no;
     std::condition_variable lent_or_not_;

@@ -215,6 +215,9 @@ std::optional<drop_note> writer::let_older_go(const filter::key_hash& primary,
         core_->gone.note(object);
     }
     const bool waited = tail_.withdraw(object);
+    if (waited || core_->index.find(object)) {
+        core_->note_unlisted(primary);  // for there may be no room for the note
+    }
     if (!core_->erase(object) && !waited && !may_come) {
         return std::nullopt;
     }
@@ -223,6 +226,7 @@ std::optional<drop_note> writer::let_older_go(const filter::key_hash& primary,
 
 void writer::let_older_than_failed_go() {
     for (const auto& one : tail_.take_failed()) {
+        core_->note_unlisted(one.primary);  // its bytes may be there all the same
         if (one.discriminator) {
             if (const auto older = let_older_go(one.primary, *one.discriminator)) {
                 (void)note(*older);

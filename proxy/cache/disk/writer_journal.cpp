@@ -1,6 +1,7 @@
 // The writer's part of the journal: what was noted is kept there, or later where it can't be written, and it is
 // written anew where it has grown.
 
+#include "proxy/base/log.hpp"
 #include "proxy/cache/disk/writer.hpp"
 
 #include <algorithm>
@@ -62,6 +63,7 @@ void writer::keep_noted() {
     if (batch.empty()) {
         return;
     }
+    see_what_is_known();
     std::vector<journal_entry> entries;
     auto calls = batch.take_calls();
     const auto add = [&](journal_fact fact) {
@@ -121,6 +123,24 @@ void writer::keep_noted() {
     keep_later(std::move(entries), std::move(calls));
 }
 
+// From then on what is invalidated is noted only where something of it may be there.
+void writer::see_what_is_known() {
+    {
+        const std::lock_guard lock{guard_};
+        if (knows_log_ || !index_is_whole_ || !may_reclaim_) {
+            return;
+        }
+    }
+    if (!troubled_) {
+        // What it may have beyond this store's size goes once it has ended.
+        (void)has_lender();
+    }
+    if (!has_surplus_ && !core_->segments.has_unread()) {
+        const std::lock_guard lock{guard_};
+        knows_log_ = true;
+    }
+}
+
 // A disk may be away for days. Too many entries become one, which drops all that is older: a
 // restart then begins empty. If callers are too many the earlier ones have timed out.
 void writer::keep_later(std::vector<journal_entry> entries,
@@ -159,6 +179,25 @@ error_code writer::drop_what_is_left_in(std::uint32_t number) {
     return failed;
 }
 
+// What this process has is served as ever: it knows of each purge what that met.
+void writer::warn_of_coarse_journal(const log_position& dead_before) const {
+    unsigned used = 0, older = 0;
+    for (std::uint32_t number = 0; number < core_->segments.size(); ++number) {
+        const auto sequence = core_->segments.sequence(number);
+        used += sequence != 0 ? 1 : 0;
+        older += sequence != 0 && sequence < dead_before.sequence ? 1 : 0;
+    }
+    log::warn("disk: ",
+              core_->settings.path,
+              ": more was purged than the journal has room for, and of the older half it says only "
+              "that everything before the last of these is dead: the next start will find nothing "
+              "of what ",
+              older,
+              " of the ",
+              used,
+              " segments in use have now, nor of what was written behind them before that");
+}
+
 error_code writer::rewrite_journal(std::span<const journal_entry> more) {
     auto old = journal_.load();
     auto& says = old.says;
@@ -179,11 +218,15 @@ error_code writer::rewrite_journal(std::span<const journal_entry> more) {
     // For a moment there are two journals, and this one is to have room for more.
     const auto limit = core_->shape.journal_most / 8 * 3;
     const auto store = core_->super.store_id;
+    const auto dead_before = says.all;
     while (encoded_bytes(entries, store) > limit &&
            !(says.bans.empty() && says.urls.empty() && says.variants.empty() &&
              says.expiries.empty())) {
         coarsen(says);
         entries = says.entries(oldest_position());
+    }
+    if (says.all > dead_before) {
+        warn_of_coarse_journal(says.all);
     }
     return journal_.replace(entries);
 }

@@ -138,18 +138,26 @@ bool writer::open_next() {
             }
         }
         error_code failed;
-        auto opened = open_segment_file(*number, failed);
-        if (failed == boost::system::errc::no_space_on_device && oldest_segment() &&
-            steady_now() >= make_again_) {
+        bool is_new = false;
+        auto opened = open_segment_file(*number, is_new, failed);
+        const bool has_file = !failed;
+        if (has_file) {
+            // Not again, whatever comes of it: the header may be in the file.
+            failed = tail_.open(*number, next_sequence_++, std::move(opened));
+        }
+        // Where a file system reserves no room, the header of a new file is the first to find none.
+        const bool has_no_room = failed == boost::system::errc::no_space_on_device &&
+                                 (is_new || !has_file);
+        if (has_no_room && oldest_segment() && steady_now() >= make_again_) {
+            if (has_file) {
+                (void)core_->files->remove(core_->path_of(segment_name(*number)));
+            }
             make_again_ = steady_now() + core_->settings.retry_at_most;
+            core_->room.no_more_room();
             log::warn("disk: ",
                       core_->settings.path,
                       ": no room for more segments; those that are there are used again");
             continue;
-        }
-        if (!failed) {
-            // Not again, whatever comes of it: the header may be in the file.
-            failed = tail_.open(*number, next_sequence_++, std::move(opened));
         }
         if (failed) {
             (void)drop_what_is_left_in(*number);
@@ -160,7 +168,9 @@ bool writer::open_next() {
         failed_.erase(*number);
         break;
     }
-    core_->expiries.forget_before(oldest_position());
+    const auto oldest_left = oldest_position();
+    core_->expiries.forget_before(oldest_left);
+    core_->unlisted.forget_before(oldest_left.sequence);
     if (may_reclaim_ && !reclaimer_.is_active() && !free_segment(false)) {
         if (const auto oldest = oldest_segment()) {
             reclaimer_.begin(*oldest);
@@ -195,7 +205,10 @@ bool writer::may_use_again(std::uint32_t number) {
     return false;
 }
 
-std::shared_ptr<file> writer::open_segment_file(std::uint32_t number, error_code& failed) {
+// `is_new`: it had nothing in it.
+std::shared_ptr<file> writer::open_segment_file(std::uint32_t number,
+                                                bool& is_new,
+                                                error_code& failed) {
     const auto path = core_->path_of(segment_name(number));
     const auto opened = core_->files->open(path, open_mode::make);
     if (!opened) {
@@ -207,6 +220,7 @@ std::shared_ptr<file> writer::open_segment_file(std::uint32_t number, error_code
         failed = size.error();
         return nullptr;
     }
+    is_new = *size == 0;
     if (*size != core_->shape.segment_bytes) {
         failed = *size > core_->shape.segment_bytes
                      ? (*opened)->resize(core_->shape.segment_bytes)
@@ -215,7 +229,7 @@ std::shared_ptr<file> writer::open_segment_file(std::uint32_t number, error_code
             failed = core_->files->sync_directory(core_->settings.path);
         }
         if (failed) {
-            if (*size == 0) {
+            if (is_new) {
                 (void)core_->files->remove(path);
             }
             return nullptr;

@@ -81,6 +81,7 @@ void writer::perform(const response_task& task) {
         if (!of) {
             is_not_written(task);                   // it may still be loaded
             if (there && !task.outdates_older()) {  // nor can anybody else read it
+                core_->note_unlisted(task.primary);
                 (void)core_->erase(object, *there);
                 if (discriminator != 0) {
                     tell_variants(*core_, task.primary);

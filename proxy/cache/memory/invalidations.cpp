@@ -20,12 +20,14 @@ void invalidations::note(const filter::key_hash& key) {
     auto& home = stripe_of(key);
     const std::lock_guard lock{home.guard};
     home.keys[home.made++ % remembered] = key;
+    home.last[key.low % slots] = static_cast<std::uint32_t>(home.made);
 }
 
 bool invalidations::since(const filter::key_hash& key, std::uint64_t since) const {
     const auto& home = stripe_of(key);
     const std::lock_guard lock{home.guard};
-    return home.made - since > remembered || home.holds(key, since);
+    return home.has_slot_since(key, since) &&
+           (home.made - since > remembered || home.holds(key, since));
 }
 
 bool invalidations::surely_since(const filter::key_hash& key, std::uint64_t since) const {
@@ -42,6 +44,13 @@ bool invalidations::stripe::holds(const filter::key_hash& key, std::uint64_t fro
         }
     }
     return false;
+}
+
+// By how many invalidations ago the slot's last one was: a number modulo 2^32 is never larger than the
+// true one, so that none is missed however many there were.
+bool invalidations::stripe::has_slot_since(const filter::key_hash& key, std::uint64_t since) const {
+    const auto ago = static_cast<std::uint32_t>(made) - last[key.low % slots];
+    return ago < made - since;
 }
 
 }  // namespace reprise::proxy::cache

@@ -63,19 +63,23 @@ bool purge_list::ban::meets(std::string_view key,
 void purge_list::ban_prefix(std::string_view prefix,
                             std::string_view space,
                             purge_mode mode,
-                            wall_time now) {
+                            wall_time now,
+                            steady_time made) {
     ban next;
     next.time = now;
+    next.made = made;
     next.mode = mode;
     next.prefix = prefix;
     next.space = space;
     add(std::move(next));
 }
 
-void purge_list::ban_tag(std::uint64_t tag, std::string_view key, purge_mode mode, wall_time now) {
+void purge_list::ban_tag(
+    std::uint64_t tag, std::string_view key, purge_mode mode, wall_time now, steady_time made) {
     const auto parts = split_key(key);
     ban next;
     next.time = now;
+    next.made = made;
     next.mode = mode;
     next.by_tag = true;
     next.tag = tag;
@@ -158,14 +162,14 @@ purge_list::judgement purge_list::judge(std::string_view key,
 
 bool purge_list::met_since(std::string_view key,
                            std::span<const std::uint64_t> tags,
-                           wall_time moment) const {
+                           steady_time moment) const {
     const std::lock_guard lock{guard_};
     const bool forgetful = forgotten_.hard != 0 || forgotten_.soft != 0;
-    if (forgetful && (bans_.empty() || bans_.front().time >= moment)) {
+    if (forgetful && (bans_.empty() || bans_.front().made >= moment)) {
         return true;
     }
     return std::any_of(bans_.begin(), bans_.end(), [&](const ban& one) {
-        return one.time >= moment && one.meets(key, tags);
+        return one.made >= moment && one.meets(key, tags);
     });
 }
 
@@ -184,13 +188,35 @@ forgotten_bans purge_list::forgotten() const {
 void purge_list::restore(std::vector<kept_ban> bans,
                          const forgotten_bans& forgotten,
                          std::uint64_t epoch) {
+    const auto now = resident_now();
+    const auto steady = steady_now();
     const std::lock_guard lock{guard_};
     forgotten_ = forgotten;
     for (auto& one : bans) {
-        take_in(ban{std::move(one)});
+        // A time before 1970 is nobody's, and one to come is now.
+        const auto ago = std::max(now - std::max(one.time, wall_time{}), wall_time::duration{0});
+        ban next{std::move(one)};
+        next.made = steady - ago;
+        take_in(std::move(next));
     }
     first_ = epoch;
     epoch_.store(epoch, std::memory_order_release);
+}
+
+void purge_list::go_on_behind(std::uint64_t epoch, std::uint64_t since) {
+    const std::lock_guard lock{guard_};
+    auto number = std::max(epoch, epoch_.load(std::memory_order_relaxed));
+    for (auto* const last : {&forgotten_.hard, &forgotten_.soft}) {
+        if (*last > since) {
+            *last = number;
+        }
+    }
+    for (auto& one : bans_) {
+        if (one.epoch > since) {
+            one.epoch = ++number;
+        }
+    }
+    epoch_.store(number, std::memory_order_release);
 }
 
 purge_figures purge_list::figures() const {

@@ -58,7 +58,7 @@ struct key_parts {
 /// appended has all, and restore() finds the first again; one that was written anew has the last alone.
 struct kept_ban {
     std::uint64_t epoch = 0;
-    wall_time time{};
+    wall_time time{};  ///< resident time: a soft one's ends lifetimes
     purge_mode mode = purge_mode::hard;
     bool by_tag = false;
     std::uint64_t tag = 0;
@@ -92,15 +92,21 @@ public:
         return first_ + counted;
     }
 
-    /// Purges every key that begins with `prefix` and ends with `space` (key_parts). These two:
+    /// Purges every key that begins with `prefix` and ends with `space` (key_parts). `now` is resident time.
+    /// These two:
     /// @throws std::bad_alloc, and nothing changes
     void ban_prefix(std::string_view prefix,
                     std::string_view space,
                     purge_mode mode,
-                    wall_time now);
+                    wall_time now,
+                    steady_time made = steady_now());
 
     /// Purges what has this tag (tags.hpp) and the origin and space of `key`.
-    void ban_tag(std::uint64_t tag, std::string_view key, purge_mode mode, wall_time now);
+    void ban_tag(std::uint64_t tag,
+                 std::string_view key,
+                 purge_mode mode,
+                 wall_time now,
+                 steady_time made = steady_now());
 
     struct judgement {
         bool hard = false;
@@ -118,12 +124,12 @@ public:
                                   std::span<const std::uint64_t> tags,
                                   std::uint64_t since) const;
 
-    /// Whether a ban of either mode, made at `moment` or later, meets this. True too when nobody
-    /// knows any more: a ban that left a full list is taken for one of everything, made when the
-    /// oldest in the list was. O(bans).
+    /// Whether a ban of either mode, made at `moment` or later, meets this; steady time, as with
+    /// invalidation_times. True too when nobody knows any more: a ban that left a full list is taken for
+    /// one of everything, made when the oldest in the list was. O(bans).
     [[nodiscard]] bool met_since(std::string_view key,
                                  std::span<const std::uint64_t> tags,
-                                 wall_time moment) const;
+                                 steady_time moment) const;
 
     [[nodiscard]] purge_figures figures() const;
 
@@ -131,10 +137,16 @@ public:
     [[nodiscard]] std::vector<kept_ban> made_since(std::uint64_t since) const;
     [[nodiscard]] forgotten_bans forgotten() const;
     /// Restores what made_since(0) and forgotten() gave before a restart; what does not fit is
-    /// forgotten. `epoch` must be no lower than any that an earlier response was checked to.
+    /// forgotten. By the clock as it is now they were made so long ago: where it was set meanwhile that
+    /// errs for met_since(). `epoch` must be no lower than any that an earlier response was checked to.
     /// @pre the bans are in order of their epochs, none of which is above `epoch`; no ban was made
     ///      in this list
     void restore(std::vector<kept_ban> bans, const forgotten_bans& forgotten, std::uint64_t epoch);
+
+    /// Another process restored this list as it was at `since`, and has held against bans of its own, up to no epoch
+    /// above `epoch`, what a restart of this one finds. From now on bans are numbered behind that, and those made here
+    /// since then anew: what had been held against one of them already may be taken for met by it. O(bans).
+    void go_on_behind(std::uint64_t epoch, std::uint64_t since);
 
 private:
     struct ban : kept_ban {
@@ -142,6 +154,7 @@ private:
         // of the first.
         std::uint64_t earlier = 0;
         wall_time first_time{};
+        steady_time made{};
         void follow(const ban& old) noexcept;
         [[nodiscard]] wall_time met_at(std::uint64_t since) const noexcept;
         [[nodiscard]] bool same(const ban& other) const noexcept;

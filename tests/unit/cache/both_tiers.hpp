@@ -23,7 +23,10 @@ inline constexpr std::uint64_t memory_bytes = 256u << 10;
 
 /// Both tiers over files in memory; opened again, the disk's alone are kept.
 struct both {
-    explicit both(disk_write when, contents_listener* told = nullptr) : when_{when}, told_{told} {
+    explicit both(disk_write when, contents_listener* told = nullptr, double carry = 0.25)
+        : when_{when},
+          told_{told},
+          carry_{carry} {
         open();
     }
 
@@ -41,6 +44,7 @@ struct both {
         settings.size = 16u << 20;
         settings.write_after = std::chrono::milliseconds{1};
         settings.told = told_;
+        settings.carry = carry_;
         made->attach(std::make_unique<disk::tier>(
                          settings, files, made->purges(), made->memory().invalidated()),
                      when_);
@@ -96,6 +100,7 @@ private:
     }
     const disk_write when_;
     contents_listener* const told_;
+    const double carry_;
     unsigned next_ = 0;
 };
 

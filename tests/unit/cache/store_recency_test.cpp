@@ -38,7 +38,7 @@ TEST_SUITE("cache/store_recency") {
         both store{disk_write::admission};
         const auto url = url_of(1);
         const auto begun = store->mark(key_of(url));
-        (void)store->invalidate(key_of(url), url, wall_now());
+        (void)store->invalidate(key_of(url), url);
         store.put(url, object(url, 100, 2));
         REQUIRE(eventually([&] { return store.on_disk(url) != nullptr; }));
         CHECK_FALSE(store->put(key_of(url), url, object(url, 100, 1), begun));

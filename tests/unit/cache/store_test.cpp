@@ -58,7 +58,7 @@ TEST_SUITE("cache/store") {
                 store->purges().ban_prefix("http://a.example/", "", mode, wall_now());
             };
             switch (how) {
-            case purge::hard: (void)store->invalidate(key, url, wall_now()); break;
+            case purge::hard: (void)store->invalidate(key, url); break;
             case purge::soft: (void)store->expire(key, url, wall_now()); break;
             case purge::hard_prefix: ban(purge_mode::hard); break;
             case purge::soft_prefix: ban(purge_mode::soft); break;
@@ -99,6 +99,40 @@ TEST_SUITE("cache/store") {
         store.settle();
         CHECK_FALSE(is_fresh(store.in_memory(url)));
         CHECK_FALSE(is_fresh(store.on_disk(url)));
+    }
+
+    TEST_CASE("what the disk's log has let go is written again when it leaves memory") {
+        both store{disk_write::eviction, nullptr, 0};  // the oldest leaves, whatever it is worth
+        const auto url = url_of(1);
+        store.put(url, object(url, 10'000));
+        REQUIRE(store.in_memory(url));
+        store.push_out(url);
+        const auto there = store.on_disk(url);
+        REQUIRE(there);
+        const auto record = there->disk_record.load();
+        REQUIRE(record != 0);
+        const auto from_disk = [&] {
+            auto copy = object(url, 10'000);
+            copy->disk_record = record;
+            return copy;
+        };
+        // While the log has it, it is written no second time.
+        const auto puts = store->disk()->figures().puts;
+        store.put(url, from_disk());
+        REQUIRE(store.in_memory(url));
+        store.push_out(url);
+        CHECK(store->disk()->figures().puts == puts);
+
+        for (unsigned i = 0; store.on_disk(url); ++i) {
+            REQUIRE(i < 100);
+            const auto other = "http://large.example/" + std::to_string(i);
+            REQUIRE(store.put_on_disk(other, object(other, 500'000)));
+            store.settle();
+        }
+        store.put(url, from_disk());
+        REQUIRE(store.in_memory(url));
+        store.push_out(url);
+        CHECK(is_version(store.on_disk(url), url, 0));
     }
 
     TEST_CASE("what is dropped from memory leaves nothing older behind it on disk") {
@@ -262,24 +296,55 @@ TEST_SUITE("cache/store") {
             store.put(url, object(url, 100, 1));
         }
         store.settle();
-        const auto before = wall_now();
-        const auto since = [&](const std::string& url, wall_time moment) {
+        const auto before = steady_now();
+        const auto since = [&](const std::string& url, steady_time moment) {
             return store->invalidated_since(key_of(url), url, {}, moment);
         };
         CHECK_FALSE(since(hard, before - 1h));
-        (void)store->invalidate(key_of(hard), hard, wall_now());
+        (void)store->invalidate(key_of(hard), hard);
         (void)store->expire(key_of(soft), soft, wall_now());
         store.settle();
         store.open();
         CHECK(since(hard, before));
         CHECK(since(soft, before));
         CHECK_FALSE(since(never, before - 1h));
-        CHECK_FALSE(since(hard, wall_now() + 2s));  // what they have from now on is welcome
+        CHECK_FALSE(since(hard, steady_now() + 2s));  // what they have from now on is welcome
         // Where purges may be lost anything may have been purged.
         store.made.reset();
         store.files->damage("/store/purges", 40, "xx");
         store.open();
         CHECK(since(never, before));
+    }
+
+    TEST_CASE("what was purged is known to have been, however far behind the clock was then") {
+        both store{disk_write::admission};
+        const auto url = url_of(1);
+        const auto key = key_of(url);
+        const auto an_hour_behind = wall_now() - 1h;
+        (void)store->expire(key, url, an_hour_behind);
+        store->purges().ban_prefix("http://b.example/", "", purge_mode::soft, an_hour_behind);
+        // A sibling's, made ten minutes ago.
+        const auto moment = steady_now() - 10min;
+        CHECK(store->invalidated_since(key, url, {}, moment));
+        CHECK(
+            store->invalidated_since(key_of("http://b.example/"), "http://b.example/", {}, moment));
+        CHECK_FALSE(store->invalidated_since(key_of(url_of(2)), url_of(2), {}, moment));
+    }
+
+    TEST_CASE(
+        "a restart knows of a purge of what was nowhere here, and of no unsafe method on it") {
+        both store{disk_write::admission};
+        const auto first = url_of(1), by_method = url_of(2), by_order = url_of(3);
+        (void)store->invalidate(key_of(first), first);
+        store.settle();  // the disk knows then that its index is whole
+        const auto before = steady_now();
+        (void)store->invalidate(key_of(by_method), by_method);
+        (void)store->purge(key_of(by_order), by_order);
+        store.settle();
+        CHECK(store->invalidated_since(key_of(by_method), by_method, {}, before));
+        store.open();
+        CHECK(store->invalidated_since(key_of(by_order), by_order, {}, before));
+        CHECK_FALSE(store->invalidated_since(key_of(by_method), by_method, {}, before));
     }
 
     TEST_CASE(

@@ -1,5 +1,6 @@
 #include "tests/unit/fetch/arrivals.hpp"
 
+#include <algorithm>
 #include <string>
 
 namespace reprise::proxy::fetch::test::of_keeping {
@@ -182,6 +183,22 @@ TEST_CASE("what admission costs is counted for the host that an accelerator was 
     CHECK(hosts == "a.example b.example ");
 }
 
+TEST_CASE("a second request counts as a hit that admission cost, but where that refuses nothing") {
+    for (const auto& [policy, lost] : {std::pair{config::admission_policy::always, 0u},
+                                       std::pair{config::admission_policy::second_hit, 1u}}) {
+        CAPTURE(lost);
+        auto options = with_memory(1u << 20);
+        options.admission.probation = false;
+        options.admission.choice = {policy, 2};
+        node at{options};
+        see(at);
+        CHECK(at.w.counts.admission_hits_lost.read() == 0);
+        see(at);
+        CHECK(at.w.counts.admission_hits_lost.read() == lost);
+        CHECK(at.w.counts.admission_hit_bytes_lost.read() == 5 * lost);
+    }
+}
+
 TEST_CASE("two who wait for one response are two sights") {
     auto options = with_memory(1u << 20);
     options.admission.probation = false;
@@ -254,6 +271,26 @@ TEST_CASE("of unknown length nothing is claimed, and it is stored if it proves s
     CHECK(!large.found());
 }
 
+TEST_CASE("of unknown length it is stored up to memory.max_object, however near that it comes") {
+    for (const std::size_t most : {1u << 10, 16u << 10, 40u << 10}) {
+        CAPTURE(most);
+        node at{with_memory(most)};
+        for (const std::size_t bytes : {std::size_t{200}, most - 1, most, most + 1}) {
+            CAPTURE(bytes);
+            arrival one{at, "GET http://a.example/" + std::to_string(bytes)};
+            one.order->replaces = true;
+            one.head(fresh + "Transfer-Encoding: chunked\r\n");
+            for (std::size_t sent = 0; sent < bytes;) {
+                const auto piece = std::min<std::size_t>(bytes - sent, 16u << 10);
+                one.body(std::string(piece, 'x'));
+                sent += piece;
+            }
+            one.end();
+            CHECK(one.found().has_value() == (bytes <= most));
+        }
+    }
+}
+
 TEST_CASE("what memory does not take is said to be too large, where there is no disk") {
     node at{with_memory(4)};
     arrival one{at};
@@ -269,7 +306,7 @@ TEST_CASE("what was invalidated since anybody was asked stays out") {
     arrival one{at};
     one.order->replaces = true;
     one.head(of_five);
-    (void)at.common.store.invalidate(one.order->key, one.order->url, wall_now());
+    (void)at.common.store.invalidate(one.order->key, one.order->url);
     one.body("hello");
     one.end();
     CHECK(!one.found());

@@ -201,8 +201,7 @@ TEST_CASE("however much was invalidated beside it meanwhile") {
     next.head(fresh + "Content-Length: 50000\r\n");
     for (std::size_t i = 0; i < 20'000; ++i) {
         const auto url = "http://a.example/other/" + std::to_string(i);
-        (void)at.common.store.invalidate(
-            filter::hash_of(url, at.common.admission.secret()), url, wall_now());
+        (void)at.common.store.invalidate(filter::hash_of(url, at.common.admission.secret()), url);
     }
     next.body(std::string(50'000, 'x'));
     next.end();
@@ -257,7 +256,7 @@ TEST_CASE("nor where it was purged meanwhile, which is no want of room") {
         if (softly) {
             (void)store.expire(next.order->key, next.order->url, wall_now());
         } else {
-            (void)store.invalidate(next.order->key, next.order->url, wall_now());
+            (void)store.invalidate(next.order->key, next.order->url);
             see(at, of_five, true);  // of whoever asked after that
         }
         next.body(std::string(50'000, 'x'));

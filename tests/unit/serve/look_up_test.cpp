@@ -117,7 +117,7 @@ TEST_CASE("what may be asked is judged when the origin would be, not when it is 
     };
     CHECK(std::holds_alternative<answers::stored>(ask()));
     (void)on.at.common.store.invalidate(
-        reprise::filter::hash_of(blocked, on.at.common.admission.secret()), blocked, wall_now());
+        reprise::filter::hash_of(blocked, on.at.common.admission.secret()), blocked);
     const auto found = ask();
     REQUIRE(std::holds_alternative<answers::refused>(found));
     CHECK(std::get<answers::refused>(found).why.code == failure_code::destination_refused);

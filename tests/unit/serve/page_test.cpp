@@ -2,6 +2,11 @@
 #include "proxy/serve/peer_page.hpp"
 #include "tests/unit/serve/exchanges.hpp"
 
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <string>
+
 // What this program says to its operators' scripts and its peers: PURGE, digests; and CONNECT, as
 // far as nobody is dialled.
 
@@ -27,6 +32,19 @@ reprise::config::options with_purgers() {
     return out;
 }
 
+/// Wall time was an hour ahead, and is set back: resident time goes on from where it was.
+class clock_set_back {
+public:
+    ~clock_set_back() { furthest_ = before_; }
+
+private:
+    std::atomic<std::int64_t>& furthest_ = reprise::proxy::detail::furthest_ahead;
+    const std::int64_t before_ = [this] {
+        static_cast<void>(resident_now());  // from which on it is known
+        return furthest_.fetch_add(std::chrono::milliseconds{std::chrono::hours{1}}.count());
+    }();
+};
+
 reprise::config::options with_a_peer() {
     auto out = fetch::test::with_memory(1u << 20);
     reprise::config::peer_options other;
@@ -46,6 +64,34 @@ TEST_CASE("PURGE is not for everybody") {
     CHECK(at.ask(head_of("PURGE " + url)).status == 403);
     CHECK(at.ask(get()).body == "hello");
     CHECK(at.counted(outcome::refused) == 1);
+}
+
+TEST_CASE("a soft PURGE ends lifetimes when it comes, though the clock was set back before") {
+    const clock_set_back since;
+    desk at{with_purgers()};
+    auto& store = at.at.common.store;
+    const auto key_of = [&](const std::string& target) {
+        return filter::hash_of(target, at.at.common.admission.secret());
+    };
+    const std::string other = "http://a.example/below/y";
+    for (const auto& target : {url, other}) {
+        auto made = cache::test::response({.content = "hello"});
+        made->freshness.response_time = resident_now() - std::chrono::minutes{10};
+        made->freshness.lifetime = std::chrono::hours{1};
+        made->reusable_until = http::fresh_until(made->freshness);
+        REQUIRE(store.put(key_of(target), target, made, store.mark(key_of(target))));
+    }
+    CHECK(at.ask(head_of("PURGE " + url, "Purge: soft\r\n")).status == 200);
+    CHECK(at.ask(head_of("PURGE http://a.example/below/", "Purge: soft, prefix\r\n")).status ==
+          200);
+    for (const auto& target : {url, other}) {
+        CAPTURE(target);
+        const auto ended = store.find(key_of(target), target, {}).response;
+        REQUIRE(ended);
+        CHECK(ended->purged_softly());
+        CHECK(ended->freshness().lifetime >= std::chrono::minutes{10});
+        CHECK(http::remaining(ended->freshness(), resident_now()) <= http::seconds{0});
+    }
 }
 
 TEST_CASE("PURGE takes what is stored, and says whether there was anything") {

@@ -246,6 +246,67 @@ TEST_SUITE("cache/disk/faults") {
         CHECK_FALSE(s.has(url_of(1)));
     }
 
+    TEST_CASE("what is invalidated after its writing failed stays away, though its bytes are in") {
+        for (const bool is_invalidated : {false, true}) {
+            CAPTURE(is_invalidated);
+            auto files = std::make_shared<memory_files>();
+            store s{files, smallest_store};
+            s.settings.retry_after = s.settings.retry_at_most = 1ms;
+            s.open_and_load();
+            s.put_surely(url_of(2), object(url_of(2), 10));
+            s.invalidate("http://other/");  // the writer knows then that the index is whole
+            // The first third of a page is written, and the rest fails: the record is in the first.
+            const auto url = url_of(1);
+            files->set_short_transfers(true);
+            std::atomic<unsigned> writes{0};
+            files->fail_when([&writes](operation what, std::string_view path) {
+                return what == operation::write && path.starts_with("/store/s-") && ++writes == 2;
+            });
+            REQUIRE(s.put(url, object(url, 10)));
+            REQUIRE(eventually([&] { return s->figures().write_errors != 0; }));
+            files->set_short_transfers(false);
+            files->set_hook({});
+            REQUIRE(eventually([&] { return is_ready(s); }));
+            CHECK_FALSE(s.has(url));
+            if (is_invalidated) {
+                s.invalidate(url);
+            }
+            const auto after = files->after_kill();
+            s.close();
+            s.files = after;
+            s.open_and_load();
+            CHECK(s.has(url) == !is_invalidated);
+        }
+    }
+
+    TEST_CASE("what is invalidated while its record can't be made out stays away when it can") {
+        for (const bool is_invalidated : {false, true}) {
+            CAPTURE(is_invalidated);
+            auto files = std::make_shared<memory_files>();
+            store s{files};
+            s.open_and_load();
+            const auto url = url_of(1);
+            s.put_surely(url, object(url, 5000));
+            s.invalidate("http://other/");  // the writer knows then that the index is whole
+            const std::string path = "/store/s-00000000";
+            const auto segment = files->contents(path);
+            const auto at = segment.find(body_for(url, 5000).substr(0, 64));
+            REQUIRE(at != std::string::npos);
+            files->damage(path, at + 4000, "oops");
+            CHECK_FALSE(s.has(url));
+            files->damage(path, at + 4000, segment.substr(at + 4000, 4));
+            CHECK_FALSE(s.has(url));  // it has left the index
+            if (is_invalidated) {
+                s.invalidate(url);
+            }
+            const auto after = files->after_kill();
+            s.close();
+            s.files = after;
+            s.open_and_load();
+            CHECK(s.has(url) == !is_invalidated);
+        }
+    }
+
     TEST_CASE("a record that can't be read is absent, and not forgotten") {
         auto files = std::make_shared<memory_files>();
         store s{files};
@@ -370,6 +431,27 @@ TEST_SUITE("cache/disk/faults") {
         CHECK(files->taken() < 6 * (256u << 10) + (256u << 10));
     }
 
+    TEST_CASE("so they are where it is a new segment's header that finds no room") {
+        auto files = std::make_shared<memory_files>();
+        store s{files, smallest_store};
+        static constexpr std::string_view first_without = "/store/s-00000005";
+        files->fail_when(
+            [](operation what, std::string_view path) {
+                return what == operation::write && path.starts_with("/store/s-") &&
+                       path >= first_without;
+            },
+            boost::system::errc::no_space_on_device);
+        s.settings.write_queue = 128u << 10;
+        s.open_and_load();
+        for (unsigned i = 0; i < 400; ++i) {
+            REQUIRE(eventually([&] { return s.put(url_of(i), object(url_of(i), 10'000)); }));
+        }
+        s.put_surely("http://b/", object("http://b/", 100));
+        CHECK(is_ready(s));
+        CHECK(s->figures().write_errors == 0);
+        CHECK(files->contents(std::string{first_without}).empty());
+    }
+
     TEST_CASE("a segment that can't be written is left alone when the others can") {
         auto files = std::make_shared<memory_files>();
         store s{files, smallest_store};
@@ -439,7 +521,7 @@ TEST_SUITE("cache/disk/faults") {
             return what == operation::write && path.find("purges") != std::string_view::npos;
         });
         for (unsigned i = 0; i < 70'000; ++i) {
-            s->invalidate(key_of(i == 100 ? url_of(1) : "http://other/" + std::to_string(i)));
+            s->purge(key_of(i == 100 ? url_of(1) : "http://other/" + std::to_string(i)));
         }
         const auto tries = s->figures().write_errors;
         REQUIRE(eventually([&] { return s->figures().write_errors > tries + 2; }));

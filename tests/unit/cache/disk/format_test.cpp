@@ -44,6 +44,20 @@ TEST_SUITE("cache/disk/format") {
         CHECK(plan(smallest_store).segment_bytes == smallest_segment);
     }
 
+    TEST_CASE("a store too large for all of its segments to be named has as many as can be") {
+        for (const std::uint64_t segment : {std::uint64_t{0}, std::uint64_t{8} << 20}) {
+            CAPTURE(segment);
+            for (const std::uint64_t tebibytes : {15u, 64u}) {
+                CAPTURE(tebibytes);
+                const auto made = plan(tebibytes << 40, segment);
+                CHECK(made.segment_bytes <= largest_segment);
+                CHECK(made.segments <= most_segments);
+                const auto most = std::min(tebibytes << 40, largest_segment * most_segments);
+                CHECK(made.segments * made.segment_bytes >= most / 100 * 99);
+            }
+        }
+    }
+
     TEST_CASE("a store keeps the segments that it has") {
         CHECK(plan(std::uint64_t{20} << 30, 8u << 20).segment_bytes == 8u << 20);
         CHECK(plan(64u << 20, 1).segment_bytes == smallest_segment);

@@ -135,6 +135,42 @@ TEST_SUITE("cache/disk/hanging") {
         CHECK(whole_body(*s.find(url).response) == body_for(url, 400'000));
     }
 
+    TEST_CASE("what is put whole is taken whole or not at all, and is no larger than what can be "
+              "written") {
+        auto files = std::make_shared<memory_files>();
+        store s{files};
+        s.settings.write_queue = 128u << 10;
+        s.open_and_load();
+        // Larger than the queue, which is empty: it leaves memory once, and would be in no tier then.
+        const auto first = url_of(1);
+        REQUIRE(s.put(first, object(first, 400'000)));
+        REQUIRE(eventually([&] { return s.has(first); }));
+        CHECK(whole_body(*s.find(first).response) == body_for(first, 400'000));
+        REQUIRE(eventually([&] { return s->queued_bytes() == 0; }));
+
+        hanging_disk disk{*files, {operation::write}};
+        (void)s.put(url_of(2), object(url_of(2), 4000));
+        REQUIRE(eventually([&] { return disk.is_met(); }));
+        // The second is more than the queue holds beside the first: of that one nothing waits to be written.
+        const auto taken = url_of(3);
+        const auto refused = url_of(4);
+        REQUIRE(s.put(taken, object(taken, 300'000)));
+        const auto waiting = s->queued_bytes();
+        CHECK(waiting > s.settings.write_queue);
+        const auto before = s->figures().skipped;
+        CHECK_FALSE(s.put(refused, object(refused, 300'000)));
+        CHECK(s->figures().skipped == before + 1);
+        CHECK(s->queued_bytes() == waiting);
+        disk.let_go();
+        REQUIRE(eventually([&] { return s.has(taken); }));
+        REQUIRE(eventually([&] { return s->queued_bytes() == 0; }));
+        CHECK(whole_body(*s.find(taken).response) == body_for(taken, 300'000));
+        CHECK_FALSE(s.has(refused));
+        // What was promised and not used is given back: there is room again.
+        REQUIRE(s.put(refused, object(refused, 300'000)));
+        CHECK(eventually([&] { return s.has(refused); }));
+    }
+
     TEST_CASE("what waits to be written is not, when a newer one came that was not taken") {
         auto files = std::make_shared<memory_files>();
         store s{files};
@@ -197,7 +233,42 @@ TEST_SUITE("cache/disk/hanging") {
         }
     }
 
-    TEST_CASE("more purges of others than are remembered bring back nothing older") {
+    TEST_CASE("what is invalidated while it is written stays away, whenever the disk hears of it") {
+        for (const bool is_late : {false, true}) {
+            CAPTURE(is_late);
+            auto files = std::make_shared<memory_files>();
+            store s{files};
+            s.open_and_load();
+            s.put_surely(url_of(2), object(url_of(2), 100));
+            s.invalidate("http://other/");  // the writer knows then that the index is whole
+            const auto url = url_of(1);
+            const auto key = key_of(url);
+            {
+                hanging_disk disk{*files, {operation::write}};
+                REQUIRE(s.put(url, object(url, 100)));
+                REQUIRE(eventually([&] { return disk.is_met(); }));
+                s.lately->note(key);  // as memory does before the disk is told
+                if (!is_late) {
+                    s->invalidate(key);
+                }
+            }
+            // Its record is in the file, and has left the index as soon as it had come.
+            REQUIRE(eventually([&] { return s->figures().behind == 0s; }));
+            CHECK_FALSE(s.has(url));
+            if (is_late) {
+                s->invalidate(key);
+            }
+            s.keep_bans();  // and all that was noted before
+            const auto after = files->after_kill();
+            s.close();
+            s.files = after;
+            s.open_and_load();
+            CHECK_FALSE(s.has(url));
+            CHECK(s.has(url_of(2)));
+        }
+    }
+
+    TEST_CASE("purges of others that can't be told from its own bring back nothing older") {
         for (const bool is_being_written : {false, true}) {
             for (const bool is_head : {false, true}) {
                 CAPTURE(is_being_written);
@@ -222,9 +293,13 @@ TEST_SUITE("cache/disk/hanging") {
                 }
                 REQUIRE(eventually([&] { return disk.is_met(); }));
                 const auto asked = s.lately->count(key_of(url));
-                for (unsigned i = 0; !s.lately->since(key_of(url), asked); ++i) {
-                    s.lately->note(key_of("http://purged/" + std::to_string(i)));
+                // Of its stripe and its slot (invalidations.hpp), more than are known one by one.
+                auto others = key_of(url);
+                others.high ^= std::uint64_t{1} << 63;
+                for (unsigned i = 0; i <= 64; ++i) {
+                    s.lately->note(others);
                 }
+                REQUIRE(s.lately->since(key_of(url), asked));
                 disk.let_go();
                 s.put_surely("http://b/", object("http://b/", 100));
                 const auto is_older = [&](const stored_ptr& one) {
@@ -295,7 +370,7 @@ TEST_SUITE("cache/disk/hanging") {
         const auto dropped = s.find(url_of(150)).response;
         hanging_disk disk{*files, {operation::write, operation::sync}};
         std::atomic<unsigned> kept{0};
-        s->invalidate(key_of("http://first/"), [&kept] { ++kept; });
+        s->purge(key_of("http://first/"), [&kept] { ++kept; });
         REQUIRE(eventually([&] { return disk.is_met(); }));
         for (unsigned round = 0; round < 20; ++round) {
             for (unsigned i = 0; i < 100; ++i) {

@@ -5,8 +5,10 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace reprise::proxy::cache::disk {
@@ -194,8 +196,8 @@ TEST_SUITE("cache/disk/journal") {
             store s{files};
             s.open();
             s.put_surely(url_of(1), object(url_of(1), 10));
-            s.invalidate(url_of(2));
-            s.invalidate(url_of(3));
+            s.purge(url_of(2));
+            s.purge(url_of(3));
             const auto seed = s->secret().seed();
             s.close();
             if (missing) {
@@ -234,7 +236,7 @@ TEST_SUITE("cache/disk/journal") {
             s.put_surely(url_of(i), object(url_of(i), 10));
         }
         for (unsigned i = 0; i < 4000; ++i) {
-            s->invalidate(key_of("http://other/" + std::to_string(i)));
+            s->purge(key_of("http://other/" + std::to_string(i)));
             if (i < 20) {
                 s->invalidate(key_of(url_of(i)));
             }
@@ -247,6 +249,48 @@ TEST_SUITE("cache/disk/journal") {
         for (unsigned i = 0; i <= 20; ++i) {
             CHECK_FALSE(s.has(url_of(i)));
         }
+    }
+
+    TEST_CASE("unsafe methods on URLs that the disk has nothing of end nothing that it has") {
+        auto files = std::make_shared<memory_files>();
+        store s{files, smallest_store};
+        s.open_and_load();
+        const auto there = url_of(1), ended = url_of(2);
+        s.put_surely(there, object(there, 10));
+        s.put_surely(ended, object(ended, 10));
+        s.invalidate("http://first/");  // the writer knows then that the index is whole
+        const auto before = files->contents("/store/purges").size();
+        for (unsigned i = 0; i < 20'000; ++i) {
+            const auto key = key_of("http://other/" + std::to_string(i));
+            s.lately->note(key);
+            s->invalidate(key);
+        }
+        CHECK(s->figures().queued_purges == 0);
+        s.invalidate("http://last/");
+        CHECK(files->contents("/store/purges").size() < before + 1'000);
+        s.invalidate(ended);
+        const auto after = files->after_kill();
+        s.close();
+        s.files = after;
+        s.open_and_load();
+        CHECK(s.has(there));
+        CHECK_FALSE(s.has(ended));
+    }
+
+    TEST_CASE("of what was purged by an order the next start knows, be it on this disk or not") {
+        store s{std::make_shared<memory_files>()};
+        s.open_and_load();
+        s.invalidate("http://first/");
+        s.invalidate("http://invalidated/");
+        s.purge("http://purged/");
+        s.open_and_load();
+        const auto known = s->take_purged_before();
+        const auto knows = [&known](std::string_view url) {
+            return std::find(known.urls.begin(), known.urls.end(), key_of(url)) != known.urls.end();
+        };
+        CHECK_FALSE(known.all);
+        CHECK(knows("http://purged/"));
+        CHECK_FALSE(knows("http://invalidated/"));
     }
 
     TEST_CASE("what bans purge that left a full list before they were journaled stays purged") {

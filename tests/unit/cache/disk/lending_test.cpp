@@ -118,6 +118,42 @@ TEST_SUITE("cache/disk/lending") {
         CHECK(whole_body(*old.find(url).response) == body_for(url, 1000, 2));
     }
 
+    TEST_CASE("bans behind the loan, and during it, meet what was stored by who had the store") {
+        const auto files = std::make_shared<memory_files>();
+        store old{files};
+        old.open_and_load();
+        const auto ban = [](store& in, unsigned number) {
+            in.purges->ban_prefix(url_of(number), "", purge_mode::hard, resident_now());
+            in.keep_bans();
+        };
+        ban(old, 9);
+        old.put_surely(url_of(1), object(url_of(1), 1000));
+        REQUIRE(old->lend(tests::patience).empty());
+        {
+            store next{files};
+            next.open_and_load();
+            for (const unsigned number : {8u, 7u}) {
+                ban(next, number);
+            }
+            for (const unsigned number : {2u, 3u, 4u}) {
+                next.put_surely(url_of(number), object(url_of(number), 1000));
+            }
+            ban(old, 2);
+            ban(next, 2);  // it was told of it
+        }
+        REQUIRE(old->take_back());
+        REQUIRE(old.put_until_found(url_of(5), 1000));
+        ban(old, 3);
+        old.open_and_load();
+        CHECK(old.has(url_of(1)));
+        CHECK_FALSE(old.has(url_of(2)));
+        CHECK_FALSE(old.has(url_of(3)));
+        CHECK(old.has(url_of(4)));
+        CHECK(old.has(url_of(5)));
+        ban(old, 4);
+        CHECK_FALSE(old.has(url_of(4)));
+    }
+
     TEST_CASE("no segment is used again while who lent the store reads it, and then they are") {
         const tests::temp_dir dir;
         store old{system_files(), smallest_store, dir.file("store")};
@@ -210,7 +246,7 @@ TEST_SUITE("cache/disk/lending") {
             return what == operation::write && path.starts_with("/store/purges") &&
                    fails.exchange(false);
         });
-        next.invalidate("http://other/");  // the journal is written anew for it
+        next.purge("http://other/");  // the journal is written anew for it
         REQUIRE_FALSE(fails);
         files->set_hook({});
         {

@@ -45,6 +45,21 @@ std::uint64_t bytes_of(const std::vector<occupant>& all, const std::vector<std::
 }  // namespace
 
 TEST_SUITE("cache/disk/space") {
+    TEST_CASE("where no more segments can be made the disk is full, until one is made after all") {
+        space it{settings_of(32)};
+        it.open(0, 1);
+        it.close(0);
+        REQUIRE(it.filling());
+        it.no_more_room();
+        CHECK_FALSE(it.filling());
+        CHECK_FALSE(it.worth_writing(1, 100, {}));
+        it.open(0, 2);  // again: no new one
+        it.close(0);
+        CHECK_FALSE(it.filling());
+        it.open(1, 3);
+        CHECK(it.filling());
+    }
+
     TEST_CASE("free segments are written before any is reclaimed, then the oldest") {
         space it{settings_of(3)};
         for (segment_number i = 0; i < 3; ++i) {

@@ -130,6 +130,13 @@ struct store {
         tiers->invalidate(key_of(url), [&kept] { kept.set_value(); });
         REQUIRE(kept.get_future().wait_for(tests::patience) == std::future_status::ready);
     }
+    /// By an operator's order.
+    void purge(std::string_view url) {
+        lately->note(key_of(url));
+        std::promise<void> kept;
+        tiers->purge(key_of(url), [&kept] { kept.set_value(); });
+        REQUIRE(kept.get_future().wait_for(tests::patience) == std::future_status::ready);
+    }
     void keep_bans() {
         std::promise<void> kept;
         tiers->keep_bans([&kept] { kept.set_value(); });

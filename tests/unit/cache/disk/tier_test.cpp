@@ -1,3 +1,4 @@
+#include "proxy/cache/disk/core.hpp"
 #include "proxy/cache/disk/tier.hpp"
 #include "proxy/cache/memory/tags.hpp"
 #include "tests/unit/cache/disk/memory_files.hpp"
@@ -422,6 +423,82 @@ TEST_SUITE("cache/disk/tier") {
             s.files = system;
             s.open_and_load();
         }
+    }
+
+    TEST_CASE(
+        "what was purged softly while the clock was ahead is stale when that has been set back") {
+        store s{std::make_shared<memory_files>()};
+        s.open();
+        const auto now = wall_now();
+        const auto an_hour_ahead = now + 1h;
+        const auto put = [&](const std::string& url, std::chrono::seconds lifetime, bool is_ended) {
+            auto made = object(url, 10);
+            made->freshness.response_time = now - 4h;
+            made->freshness.lifetime = lifetime;
+            made->purged_softly = is_ended;
+            made->reusable_until = is_ended ? wall_time::min() : http::fresh_until(made->freshness);
+            s.put_surely(url, made);
+        };
+        put("http://a/url", 24h, false);
+        put("http://a/below/prefix", 24h, false);
+        put("http://a/carried", 5h, true);  // written when it had ended, by the same clock
+        std::atomic<bool> kept{false};
+        s->expire(key_of("http://a/url"), an_hour_ahead, [&] { kept = true; });
+        REQUIRE(eventually([&] { return kept.load(); }));
+        s.purges->ban_prefix("http://a/below/", "", purge_mode::soft, an_hour_ahead);
+        s.keep_bans();
+        for (int i = 0; i < 2; ++i) {
+            CAPTURE(i);
+            for (const std::string url :
+                 {"http://a/url", "http://a/below/prefix", "http://a/carried"}) {
+                CAPTURE(url);
+                const auto found = s.find(url).response;
+                REQUIRE(found);
+                CHECK(found->purged_softly());
+                CHECK(http::remaining(found->freshness(), resident_now()) <= 0s);
+            }
+            s.open_and_load();
+            const auto said = s.purges->judge("http://a/below/prefix", {}, 0);
+            REQUIRE(said.soft);
+            CHECK(*said.soft <= resident_now());
+        }
+    }
+
+    TEST_CASE("what was written while the clock was ahead is stale: nobody knows how old it is") {
+        store s{std::make_shared<memory_files>()};
+        s.open();
+        superblock super;
+        super.segment_bytes = smallest_segment;
+        core opened{s.settings,
+                    s.files,
+                    super,
+                    plan(smallest_store, smallest_segment),
+                    *s.purges,
+                    *s.lately};
+        const auto now = resident_now();
+        const auto read = [&](wall_time said, wall_time written) {
+            record_header header;
+            header.id = opened.next_id() ^ std::uint64_t{1} << 62;  // of an earlier process
+            header.written = written;
+            http::freshness_facts facts;
+            facts.response_time = said;
+            facts.initial_age = 5s;
+            facts.lifetime = 14 * 24h;
+            opened.to_own_time(header, facts);
+            CHECK(opened.came_at(header, said) == facts.response_time);
+            return facts;
+        };
+        CHECK(read(now - 1h, now - 1h).response_time == now - 1h);
+        CHECK(read(now - 1h, now - 1h).lifetime == 14 * 24h);
+        // What that process saw of a clock set back while it lived is not what it wrote by.
+        CHECK(read(now + 24h, now - 1h).response_time == now - 1h);
+        CHECK(read(now + 24h, now - 1h).lifetime == 14 * 24h);
+        // By little, as clocks are corrected all the time: as if it had come when the store was opened.
+        CHECK(read(now + 10s, now + 10s).response_time <= now);
+        CHECK(read(now + 10s, now + 10s).lifetime == 14 * 24h);
+        const auto of_a_year_ahead = read(now + 365 * 24h, now + 365 * 24h);
+        CHECK(of_a_year_ahead.response_time <= now);
+        CHECK(http::remaining(of_a_year_ahead, now) <= 0s);
     }
 
     TEST_CASE("a newer head without the tag that was purged meanwhile is refused") {

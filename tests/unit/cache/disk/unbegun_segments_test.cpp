@@ -97,7 +97,7 @@ TEST_SUITE("cache/disk/unbegun_segments") {
             put_more(s, next);
             return met.load();
         }));
-        s.invalidate("http://other/");  // the journal is written anew for it
+        s.purge("http://other/");  // the journal is written anew for it
         REQUIRE_FALSE(journal_fails);
         CHECK_FALSE(s.has("http://there/"));
         files->set_hook({});
@@ -196,7 +196,7 @@ TEST_SUITE("cache/disk/unbegun_segments") {
                 return what == operation::write && path.starts_with("/store/purges") &&
                        journal_fails.exchange(false);
             });
-            s.invalidate("http://other/");
+            s.purge("http://other/");
             REQUIRE_FALSE(journal_fails);
             files->set_hook({});
         }

@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -183,18 +184,43 @@ TEST_SUITE("cache/memory/purges") {
     TEST_CASE("bans of both modes are known by their times, forgotten ones by the oldest kept") {
         purge_list purges{{.bans = 2}};
         const std::array tags{tag_hash("t")};
-        CHECK_FALSE(purges.met_since("http://a/b", tags, wall_time::min()));
-        purges.ban_prefix("http://a/", "", purge_mode::hard, now);
-        CHECK(purges.met_since("http://a/b", {}, now));
-        CHECK_FALSE(purges.met_since("http://a/b", {}, now + 1ms));
-        CHECK_FALSE(purges.met_since("http://b/", {}, now));
-        purges.ban_tag(tag_hash("t"), "http://b/", purge_mode::soft, now + 5s);
-        CHECK(purges.met_since("http://b/c", tags, now + 5s));
-        CHECK_FALSE(purges.met_since("http://b/c", {}, now));
-        purges.ban_prefix("http://c/", "", purge_mode::hard, now + 9s);
+        constexpr steady_time made{1000s};  // whatever the other clock says
+        CHECK_FALSE(purges.met_since("http://a/b", tags, steady_time::min()));
+        purges.ban_prefix("http://a/", "", purge_mode::hard, now, made);
+        CHECK(purges.met_since("http://a/b", {}, made));
+        CHECK_FALSE(purges.met_since("http://a/b", {}, made + 1ms));
+        CHECK_FALSE(purges.met_since("http://b/", {}, made));
+        purges.ban_tag(tag_hash("t"), "http://b/", purge_mode::soft, now - 1h, made + 5s);
+        CHECK(purges.met_since("http://b/c", tags, made + 5s));
+        CHECK_FALSE(purges.met_since("http://b/c", {}, made));
+        purges.ban_prefix("http://c/", "", purge_mode::hard, now, made + 9s);
         // The first is forgotten: it may have been of anything.
-        CHECK(purges.met_since("http://d/", {}, now + 5s));
-        CHECK_FALSE(purges.met_since("http://d/", {}, now + 6s));
+        CHECK(purges.met_since("http://d/", {}, made + 5s));
+        CHECK_FALSE(purges.met_since("http://d/", {}, made + 6s));
+    }
+
+    TEST_CASE(
+        "bans of before a restart were made as long ago as the clock says, and none is to come") {
+        const auto restored = [](wall_time time) {
+            kept_ban one;
+            one.epoch = 1;
+            one.time = time;
+            one.prefix = "http://a/";
+            auto list = std::make_unique<purge_list>();
+            list->restore({one}, {}, 1);
+            return list;
+        };
+        const auto wall = resident_now();
+        const auto steady = steady_now();
+        const auto earlier = restored(wall - 1h);
+        CHECK(earlier->met_since("http://a/b", {}, steady - 2h));
+        CHECK_FALSE(earlier->met_since("http://a/b", {}, steady - 1min));
+        for (const auto ahead : {wall + 24h, wall_time::max()}) {
+            const auto later = restored(ahead);
+            CHECK(later->met_since("http://a/b", {}, steady));
+            CHECK_FALSE(later->met_since("http://a/b", {}, steady_now() + 1ms));
+        }
+        CHECK_FALSE(restored(wall_time::min())->met_since("http://a/b", {}, steady));
     }
 
     TEST_CASE("the store drops what was purged when it is next looked up, and counts it") {
@@ -264,6 +290,30 @@ TEST_SUITE("cache/memory/purges") {
         CHECK_FALSE(store.freshen(key, url, kept, tagged("")));
         CHECK_FALSE(store.put(key, url, tagged(""), asked));
         CHECK(store.put(key, url, tagged("")));
+    }
+
+    TEST_CASE(
+        "bans that go on behind another's numbers meet what that checked, those since then too") {
+        purge_list list{{.bans = 3, .bytes = 1000}};
+        list.ban_prefix("http://a/", "", purge_mode::hard, now);
+        const auto since = list.epoch();
+        list.ban_prefix("http://b/", "", purge_mode::hard, now);
+        const std::uint64_t checked = 1000;  // by the other, before it was told of b
+        list.go_on_behind(checked, since);
+        CHECK(list.epoch() == checked + 1);
+        CHECK(list.judge("http://a/", {}, checked).none());
+        CHECK(list.judge("http://a/", {}, 0).hard);
+        CHECK(list.judge("http://b/", {}, checked).hard);
+        list.ban_prefix("http://c/", "", purge_mode::soft, now);
+        CHECK(list.judge("http://c/", {}, checked + 1).soft == now);
+        CHECK(list.made_since(checked).size() == 2);
+        // What was made since then and has left a full list may meet anything that was checked by then.
+        for (const auto* prefix : {"http://d/", "http://e/"}) {
+            list.ban_prefix(prefix, "", purge_mode::hard, now);
+        }
+        list.go_on_behind(2000, since);
+        CHECK(list.judge("http://x/", {}, 1999).hard);
+        CHECK(list.judge("http://x/", {}, 2000).none());
     }
 
     TEST_CASE("a list restored judges as the one whose bans were kept") {

@@ -1,6 +1,7 @@
 #include "tests/unit/filter/plugins/trafficserver/threads/fake_server.hpp"
 
 #include <atomic>
+#include <ctime>
 #include <deque>
 #include <map>
 #include <mutex>
@@ -62,6 +63,8 @@ void fire(std::vector<TSCont> server::*which, TSEvent event) {
         reinterpret_cast<fake_cont*>(each)->on_event(each, event, nullptr);
     }
 }
+std::atomic<std::int64_t> clock_is_back{0};
+
 std::atomic<std::int64_t>* value_of(int id) {
     const std::scoped_lock hold{it().guard};
     return &it().values[static_cast<std::size_t>(id)];
@@ -112,6 +115,10 @@ void server_ends() {
     fire(&server::lifecycle, TS_EVENT_LIFECYCLE_SHUTDOWN);
 }
 
+void set_clock_back(std::int64_t by) {
+    clock_is_back = by;
+}
+
 std::int64_t figure(const std::string& name) {
     int id = -1;
     return TSStatFindName(name.c_str(), &id) == TS_SUCCESS ? value_of(id)->load() : -1;
@@ -127,6 +134,17 @@ void set_figure(const std::string& name, std::int64_t value) {
 using namespace reprise::trafficserver::test;
 
 extern "C" {
+
+// In the place of the C library's.
+std::time_t time(std::time_t* to) noexcept {
+    std::timespec now{};
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    const auto said = static_cast<std::time_t>(now.tv_sec - clock_is_back);
+    if (to != nullptr) {
+        *to = said;
+    }
+    return said;
+}
 
 const char* TS_MIME_FIELD_RANGE = "Range";
 int TS_MIME_LEN_RANGE = 5;

@@ -33,6 +33,8 @@ struct fake_txn {
 void threads_are_ready();
 void second_passes();
 void server_ends();
+/// By as many seconds from what it is: time() says so from now on.
+void set_clock_back(std::int64_t by);
 
 [[nodiscard]] std::int64_t figure(const std::string& name);
 void set_figure(const std::string& name, std::int64_t value);  ///< of the server's own

@@ -10,6 +10,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <reprise/digest.h>
 #include <string>
@@ -173,6 +174,36 @@ TEST_SUITE("filter/plugins/trafficserver/threads/shared") {
         CHECK(figure("plugin.reprise_siblings.own.answers") == 8 * 3'000);
         CHECK(figure("plugin.reprise_siblings.own.failed_saves") == 0);
         CHECK(figure("plugin.reprise_siblings.own.saves") > 0);
+    }
+
+    TEST_CASE("states are saved when they are due, though the clock was set back by a month") {
+        using namespace std::chrono_literals;
+        const tests::temp_dir folder;
+        static constexpr std::array<unsigned char, 32> seed{7};
+        set_figure("proxy.process.cache.bytes_total", 64 << 20);
+        fleet_options options;
+        options.state = folder.file("digest");
+        options.save = 1s;
+        static own_digest* kept = nullptr;  // never destroyed, as in a server
+        kept = new own_digest{options, seed.data()};
+        kept->tick();
+        TSRemapPreConfigReload();
+        auto* const rule = rule_of(
+            {"name=late", "objects=100k", "state=" + folder.file("seen"), "save=1s"});
+        TSRemapPostConfigReload(TSREMAP_CONFIG_RELOAD_SUCCESS_PLUGIN_USED);
+        set_clock_back(30 * 24 * 3600);
+        const auto are_saved = [] {
+            return ledger("late", "saves") > 0 && figure("plugin.reprise_siblings.own.saves") > 0;
+        };
+        const auto until = std::chrono::steady_clock::now() + 20s;
+        while (!are_saved() && std::chrono::steady_clock::now() < until) {
+            std::this_thread::sleep_for(100ms);
+            second_passes();
+            kept->tick();
+        }
+        CHECK(are_saved());
+        set_clock_back(0);
+        TSRemapDeleteInstance(rule);
     }
 
     TEST_CASE("siblings are asked while their digests come, and some fail") {
