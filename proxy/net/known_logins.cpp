@@ -6,22 +6,27 @@
 namespace reprise::proxy::net {
 
 user_name known_logins::find(const login_hash& which,
-                             std::uint64_t generation,
-                             steady_time now) const noexcept {
+                             const user_list& users,
+                             steady_time now) noexcept {
     if (entries_.empty()) {
         return nullptr;
     }
-    const auto* const set = &entries_[which.low % sets * ways];
-    const auto* const found = std::find_if(set, set + ways, [&](const entry& one) {
-        return one.which == which && one.generation == generation && now < one.until;
-    });
-    return found == set + ways ? nullptr : found->whose;
+    auto* const set = &entries_[which.low % sets * ways];
+    auto* const found = std::find_if(
+        set, set + ways, [&](const entry& one) { return one.which == which && now < one.until; });
+    if (found == set + ways) {
+        return nullptr;
+    }
+    if (found->by.list != users.generation()) {
+        if (found->by.password == 0 || found->by.password != users.password_mark(*found->whose)) {
+            return nullptr;
+        }
+        found->by.list = users.generation();
+    }
+    return found->whose;
 }
 
-void known_logins::note(const login_hash& which,
-                        std::uint64_t generation,
-                        user_name whose,
-                        steady_time from) {
+void known_logins::note(const login_hash& which, proof by, user_name whose, steady_time from) {
     entries_.resize(sets * ways);
     auto* const set = &entries_[which.low % sets * ways];
     auto* place = std::find_if(
@@ -30,7 +35,7 @@ void known_logins::note(const login_hash& which,
         place = std::min_element(
             set, set + ways, [](const entry& a, const entry& b) { return a.until < b.until; });
     }
-    *place = {which, generation, from + kept_for, std::move(whose)};
+    *place = {which, by, from + kept_for, std::move(whose)};
 }
 
 }  // namespace reprise::proxy::net

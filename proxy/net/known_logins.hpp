@@ -1,10 +1,13 @@
 #pragma once
 // Logins that were found right lately: a password is hashed once, and its hash costs what it costs;
 // for five minutes it is known again by a hash that costs nothing (login.hpp). The passwords
-// themselves are kept nowhere.
+// themselves are kept nowhere. It goes on being known when the list of users is read again (each
+// reload does so) and the name has the same hash there: or all who are at work would be tried anew
+// in the same second, and most refused.
 
 #include "proxy/base/clock.hpp"
 #include "proxy/net/login.hpp"
+#include "proxy/net/user_list.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -24,17 +27,23 @@ public:
     static constexpr std::size_t sets = 256, ways = 4;
     static constexpr std::chrono::minutes kept_for{5};
 
-    /// Whose it is; null: not known, too long ago, or of another list of users.
+    /// What a login was found right by.
+    struct proof {
+        std::uint64_t list = 0;      ///< user_list::generation
+        std::uint64_t password = 0;  ///< user_list::password_mark of whose it is; 0: a token
+    };
+
+    /// Whose it is; null: not known, too long ago, or these users have another password for it.
     [[nodiscard]] user_name find(const login_hash& which,
-                                 std::uint64_t generation,
-                                 steady_time now) const noexcept;
+                                 const user_list& users,
+                                 steady_time now) noexcept;
     /// `from`: when it was found right.
-    void note(const login_hash& which, std::uint64_t generation, user_name whose, steady_time from);
+    void note(const login_hash& which, proof by, user_name whose, steady_time from);
 
 private:
     struct entry {
         login_hash which{};
-        std::uint64_t generation = 0;
+        proof by{};
         steady_time until{};
         user_name whose{};
     };

@@ -84,13 +84,20 @@ void try_limits::make_room(steady_time now) {
     }
 }
 
+// A reload may have come between: the outcome holds for both where the name has the same hash in both lists.
+bool password_checks::is_tried_alike(const order& one, const order& other) noexcept {
+    return one.users == other.users ||
+           (one.name == other.name &&
+            one.users->password_mark(one.name) == other.users->password_mark(other.name));
+}
+
 bool password_checks::begin(order one, call told, steady_time now) {
     one.from = place_of_client(one.from);
     std::unique_lock lock{guard_};
     if (finished_) {
         return false;
     }
-    if (auto whose = known_.find(one.which, one.users->generation(), now)) {
+    if (auto whose = known_.find(one.which, *one.users, now)) {
         lock.unlock();
         told(std::move(whose));
         return true;
@@ -99,7 +106,7 @@ bool password_checks::begin(order one, call told, steady_time now) {
         return false;
     }
     if (const auto same = under_way_.find(one.which);
-        same != under_way_.end() && same->second.of.users == one.users) {
+        same != under_way_.end() && is_tried_alike(same->second.of, one)) {
         same->second.told.push_back(std::move(told));
         ++asking_;
         return true;
@@ -178,7 +185,9 @@ void password_checks::carry_out(const login_hash& which, lane by) {
         const std::lock_guard lock{guard_};
         try {
             if (whose) {
-                known_.note(which, of.users->generation(), whose, now);
+                const known_logins::proof proven{of.users->generation(),
+                                                 of.users->password_mark(of.name)};
+                known_.note(which, proven, whose, now);
             } else if (tried) {
                 limits_.note(one->where, false, now);
                 if (one->where != one->address) {

@@ -101,6 +101,7 @@ private:
     };
     [[nodiscard]] lane lane_of(secret_name address, steady_time now) const;  // with guard_ held
     void carry_out(const login_hash& which, lane by);
+    [[nodiscard]] static bool is_tried_alike(const order& one, const order& other) noexcept;
     /// Ends a check, and says who waits for it; with guard_ held.
     std::vector<call> take_out(const login_hash& which, lane by) noexcept;
 

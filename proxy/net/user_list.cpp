@@ -2,6 +2,8 @@
 
 #include "proxy/base/file_content.hpp"
 
+#include <xxhash.h>
+
 #include <algorithm>
 #include <atomic>
 #include <charconv>
@@ -293,6 +295,14 @@ bool user_list::has_password(const std::string& name, const std::string& passwor
                        CRYPTO_memcmp(made, hash.data(), hash.size()) == 0;
     OPENSSL_cleanse(work.get(), sizeof *work);
     return known && right;
+}
+
+std::uint64_t user_list::password_mark(const std::string& name) const noexcept {
+    const auto found = passwords_.find(name);
+    return found == passwords_.end()
+               ? 0
+               : std::max<std::uint64_t>(XXH3_64bits(found->second.data(), found->second.size()),
+                                         1);
 }
 
 std::string_view user_list::owner_of(std::string_view token) const {

@@ -64,6 +64,9 @@ public:
     /// Whether `password` is the name's. Takes as long where there is no such name. For a thread that
     /// may take a second and 64 MiB.
     [[nodiscard]] bool has_password(const std::string& name, const std::string& password) const;
+    /// Stands for the password's hash that the name has; 0: it has none. As long as it is the same in a list that
+    /// was read later, a password that was right is. O(1).
+    [[nodiscard]] std::uint64_t password_mark(const std::string& name) const noexcept;
     /// Whether somebody has this name, by password or token. O(1).
     [[nodiscard]] bool knows(const std::string& name) const { return names_.contains(name); }
     /// Whose token it is; empty: nobody's.

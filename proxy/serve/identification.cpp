@@ -59,7 +59,7 @@ std::optional<answer> identify(exchange_state& x) {
     if (!which) {
         return refuse(failure_code::internal, "OpenSSL makes no hash");
     }
-    if (auto whose = x.w.logins.find(*which, users->generation(), x.started)) {
+    if (auto whose = x.w.logins.find(*which, *users, x.started)) {
         x.book.user = std::move(whose);
         return std::nullopt;
     }
@@ -75,7 +75,8 @@ std::optional<answer> identify(exchange_state& x) {
         return refuse(failure_code::user_unknown, "nobody's token");
     }
     x.book.user = std::make_shared<const std::string>(owner);
-    x.w.logins.note(*which, users->generation(), x.book.user, x.started);
+    const net::known_logins::proof by{users->generation(), 0};
+    x.w.logins.note(*which, by, x.book.user, x.started);
     return std::nullopt;
 }
 
@@ -107,7 +108,8 @@ awaitable<std::optional<failure>> verify(exchange_state& x, answers::unverified&
         co_return failure{failure_code::user_unknown, "no such name, or another password"};
     }
     x.book.user = result->whose;
-    x.w.logins.note(which, users->generation(), result->whose, now);
+    const net::known_logins::proof by{users->generation(), users->password_mark(*result->whose)};
+    x.w.logins.note(which, by, result->whose, now);
     co_return std::nullopt;
 }
 

@@ -92,27 +92,57 @@ TEST_SUITE("net/password_checks") {
         CHECK_FALSE(of("Basic a") == of("Basic b"));
     }
 
-    TEST_CASE("what was found right is known for five minutes, in its own list of users") {
+    TEST_CASE("what was found right is known for five minutes, while its name has that password") {
+        const token_digest some_digest{1};
+        const user_list users{{{"ann", "hash"}, {"bob", "other"}}, {{some_digest, "robot"}}};
+        const user_list as_before{{{"ann", "hash"}, {"eve", "other"}}, {{some_digest, "robot"}}};
+        const user_list changed{{{"ann", "another hash"}, {"bob", "other"}}, {}};
+        const user_list without{{{"bob", "hash"}}, {}};
+        const auto by = [&](const std::string& name) {
+            return known_logins::proof{users.generation(), users.password_mark(name)};
+        };
         known_logins known;
         const auto ann = std::make_shared<const std::string>("ann");
-        CHECK(known.find(of("x"), 1, start) == nullptr);
-        known.note(of("x"), 1, ann, start);
-        CHECK(known.find(of("x"), 1, start + 299s) == ann);
-        CHECK(known.find(of("x"), 1, start + 300s) == nullptr);
-        CHECK(known.find(of("x"), 2, start) == nullptr);
-        CHECK(known.find(of("y"), 1, start) == nullptr);
+        CHECK(known.find(of("x"), users, start) == nullptr);
+        known.note(of("x"), by("ann"), ann, start);
+        CHECK(known.find(of("x"), users, start + 299s) == ann);
+        CHECK(known.find(of("x"), users, start + 300s) == nullptr);
+        CHECK(known.find(of("y"), users, start) == nullptr);
+        CHECK(known.find(of("x"), changed, start) == nullptr);
+        CHECK(known.find(of("x"), without, start) == nullptr);
+        CHECK(known.find(of("x"), as_before, start + 299s) == ann);
+        CHECK(known.find(of("x"), as_before, start + 300s) == nullptr);
+        CHECK(known.find(of("x"), changed, start) == nullptr);
+        // A token costs nothing to look up: the list that is in force says whose it is.
+        known.note(of("t"), by("robot"), std::make_shared<const std::string>("robot"), start);
+        CHECK(known.find(of("t"), users, start) != nullptr);
+        CHECK(known.find(of("t"), as_before, start) == nullptr);
+    }
+
+    TEST_CASE("a login that is tried as the users are read again is tried once") {
+        const auto users = some_users();
+        const auto read_again = std::make_shared<const user_list>(*users);
+        password_checks checks;
+        answers told;
+        REQUIRE(checks.begin(order_for(users, "right"), told.call(), steady_now()));
+        REQUIRE(checks.begin(order_for(read_again, "right"), told.call(), steady_now()));
+        REQUIRE(told.wait(2));
+        CHECK(told.all[0]);
+        CHECK(told.all[1]);
     }
 
     TEST_CASE("more logins than there is room for push others out, and are never taken for them") {
+        const user_list users{{{"ann", "hash"}}, {}};
+        const known_logins::proof by{users.generation(), 1};
         known_logins known;
         for (int i = 0; i < 5000; ++i) {
             const auto name = std::to_string(i);
-            known.note(of(name), 1, std::make_shared<const std::string>(name), start);
+            known.note(of(name), by, std::make_shared<const std::string>(name), start);
         }
         int kept = 0;
         for (int i = 0; i < 5000; ++i) {
             const auto name = std::to_string(i);
-            if (const auto whose = known.find(of(name), 1, start)) {
+            if (const auto whose = known.find(of(name), users, start)) {
                 CHECK(*whose == name);
                 ++kept;
             }
@@ -258,6 +288,27 @@ TEST_SUITE("net/password_checks") {
             CHECK_FALSE(begin("bob", "another"));
             CHECK(begin("ann", "right") == for_many);
         }
+    }
+
+    TEST_CASE("wrong ones from an IPv6 address hold up all of its network, and no other") {
+        const auto users = some_users();
+        answers told;
+        password_checks checks;
+        // Before any wrong one is noted: of the wait that follows nothing has passed.
+        const auto now = steady_now();
+        const auto begin = [&](const char* from, const std::string& password) {
+            auto one = order_for(users, password);
+            one.from = reprise::proxy::net::canonical(boost::asio::ip::make_address(from));
+            return checks.begin(std::move(one), told.call(), now);
+        };
+        for (unsigned i = 0; i <= try_limits::free_tries; ++i) {
+            REQUIRE(begin("2001:db8::1", "wrong" + std::to_string(i)));
+            REQUIRE(told.wait(i + 1));
+        }
+        CHECK_FALSE(begin("2001:db8::2", "another"));
+        CHECK(begin("2001:db8:0:1::1", "one more"));
+        REQUIRE(told.wait(try_limits::free_tries + 2));
+        checks.finish();
     }
 
     TEST_CASE("what a place tries that has sent wrong ones holds up nobody else's") {

@@ -80,7 +80,7 @@ TEST_CASE(
     const auto& what = std::get<answers::unverified>(*untried);
     CHECK(what.login.user == "ann");
     here.at.w.logins.note(what.which,
-                          here.at.settings->users->generation(),
+                          {here.at.settings->users->generation(), 1},
                           std::make_shared<const std::string>("ann"),
                           steady_now());
     CHECK_FALSE(here.judged(basic_ann));
@@ -111,6 +111,22 @@ TEST_CASE("what comes in an opened tunnel is its CONNECT's") {
     CHECK_FALSE(identify(one.x));
     REQUIRE(one.x.book.user);
     CHECK(*one.x.book.user == "ann");
+}
+
+TEST_CASE("a tunnel whose user is known no more, or that has none, ends, whatever is said in it") {
+    for (const auto& whose : {net::user_name{}, std::make_shared<const std::string>("bob")}) {
+        CAPTURE((whose != nullptr));
+        visitor here{"127.0.0.1"};
+        here.who.inside = std::make_shared<const opened_host>(
+            opened_host{"a.example", 443, std::make_shared<inside_counts>(), whose});
+        stated one{here, head_of("GET /x", basic_ann)};
+        REQUIRE(one.x.out.keeps);
+        const auto out = identify(one.x);
+        REQUIRE(out);
+        REQUIRE(std::holds_alternative<answers::refused>(*out));
+        CHECK(std::get<answers::refused>(*out).why.code == failure_code::user_unknown);
+        CHECK_FALSE(one.x.out.keeps);
+    }
 }
 
 TEST_SUITE_END();
