@@ -102,6 +102,14 @@ struct failure_facts {
 [[nodiscard]] constexpr bool is_of_parent(failure_code code) noexcept {
     return code == failure_code::no_parent || code == failure_code::parent_certificate;
 }
+/// This proxy lacks something (descriptors, local ports, memory, connections that its own limits allow, time
+/// before it ends), or has made a mistake: whoever was to be asked has done nothing, and it is held
+/// against nobody.
+[[nodiscard]] constexpr bool is_our_own_lack(failure_code code) noexcept {
+    return code == failure_code::origin_connection_limit ||
+           code == failure_code::client_share_used || code == failure_code::draining ||
+           code == failure_code::out_of_memory || code == failure_code::internal;
+}
 [[nodiscard]] const failure_facts& facts_of(failure_code code) noexcept;
 
 /// What an origin, or the way to it, failed by; none: it is no failure of theirs (a name that there is

@@ -80,21 +80,29 @@ void fetch::let_go() {
     slices_.erase(slices_.begin(), first_kept);
 }
 
-void fetch::producer_is(net::wakeup::signal sleeper, std::function<void()> stop) {
+void fetch::producer_is(net::wakeup::signal sleeper,
+                        std::function<void()> stop,
+                        std::function<unattended_permit()> ask_permit) {
     const std::lock_guard lock{guard_};
     sleeper_ = std::move(sleeper);
     stop_ = std::move(stop);
+    ask_permit_ = std::move(ask_permit);
 }
 
 void fetch::producer_left() {
     const std::lock_guard lock{guard_};
     sleeper_ = {};
     stop_ = nullptr;
+    ask_permit_ = nullptr;
+    permit_ = {};
 }
 
-void fetch::producer_unattended() {
+void fetch::producer_unattended(unattended_permit by) {
     const std::lock_guard lock{guard_};
     unattended_ = true;
+    if (by) {
+        permit_ = std::move(by);
+    }
 }
 
 void fetch::producer_interim(std::string head) {

@@ -29,9 +29,11 @@
 // First bytes are kept until `first_bytes` have passed, so that a late request may still join from
 //            the start; but no longer for readers that make the producer pause again and again.
 // Giving up  when the last reader that has not fallen out leaves: a fetch that is being stored goes
-//            on if its declared length leaves at most `finish` bytes to read; every other one is
-//            abandoned and its connection closed. The source of what is left may not take long for
-//            it (fetch/body_reader): so far nobody waits.
+//            on if its declared length leaves at most `finish` bytes to read, and so does one that is
+//            said to go on unattended, while it is being stored; every other one is abandoned and its
+//            connection closed. The source of what is left may not take long for it
+//            (fetch/body_reader): so far nobody waits. Of those that go on there are as many as
+//            `unattended` says (unattended.hpp): beyond that this one is abandoned too.
 // Failure    a failed or cut-off fetch is never stored, and every reader sees the failure as its
 //            end.
 //
@@ -40,6 +42,7 @@
 
 #include "proxy/base/failure.hpp"
 #include "proxy/cache/stored_response.hpp"
+#include "proxy/cache/unattended.hpp"
 #include "proxy/http/storability.hpp"
 #include "proxy/net/wakeup.hpp"
 
@@ -125,6 +128,7 @@ struct fetch_limits {
     std::uint64_t read_ahead = 256u << 10;
     std::uint64_t first_bytes = 256u << 10;
     std::uint64_t finish = 512u << 10;
+    unattended_bounds unattended{};  ///< its client's, and all; for whoever gives permits
 };
 
 class fetch_reader;
@@ -142,14 +146,20 @@ public:
     // ---- the producer ----
 
     /// What wakes the producer when it waits for readers, and what stops its reading when it is
-    /// abandoned (called on any thread, under a lock: it posts). Both may be called until
-    /// producer_left().
-    void producer_is(net::wakeup::signal sleeper, std::function<void()> stop);
+    /// abandoned (called on any thread, under a lock: it posts). `ask_permit` is asked once nobody
+    /// reads it and it would go on, likewise on any thread and under that lock, and throws nothing;
+    /// null: it needs none. All may be called until producer_left().
+    void producer_is(net::wakeup::signal sleeper,
+                     std::function<void()> stop,
+                     std::function<unattended_permit()> ask_permit = nullptr);
+    /// Its permit, if it has one, is given back.
     void producer_left();
     /// It goes on though nobody reads it: validation behind a client's back, said before it begins,
     /// or a response of which its clients need the head alone. It is given up when its head is
     /// known and nothing of it is to be kept.
-    void producer_unattended();
+    /// @param by  its permit, where it begins unattended; empty: it is asked for when its last reader
+    ///            leaves
+    void producer_unattended(unattended_permit by = {});
     /// The origin is about to be asked, and what it brings will probably be stored: until its head is
     /// there siblings may join. The fetch asks no sibling from now on.
     void producer_expects_to_keep();
@@ -245,6 +255,7 @@ private:
     void note_who_is_waited_for() const;   // with guard_ held
     [[nodiscard]] bool is_read() const;    // with guard_ held: by a reader still served
     [[nodiscard]] bool is_wanted() const;  // with guard_ held: read, or to be kept
+    [[nodiscard]] bool is_permitted();     // with guard_ held: to go on without readers
     [[nodiscard]] bool is_for_siblings() const;        // with guard_ held
     [[nodiscard]] std::size_t count_clients() const;   // with guard_ held
     [[nodiscard]] bool take_in(fetch_reader& reader);  // with guard_ held: at the first byte
@@ -269,6 +280,7 @@ private:
     std::optional<std::uint64_t> outside_;  // being stored elsewhere, up to this offset so far
     std::atomic<bool> abandoned_{false};    // written with guard_ held
     bool unattended_ = false;
+    unattended_permit permit_;
     bool expected_ = false;  // to be kept
     std::size_t sights_ = 0;
     bool pausing_ = false;
@@ -279,6 +291,7 @@ private:
     boost::container::small_vector<fetch_reader*, 2> readers_;
     net::wakeup::signal sleeper_;
     std::function<void()> stop_;
+    std::function<unattended_permit()> ask_permit_;
 };
 
 /// One session's place in a fetch. Leaves when destroyed.

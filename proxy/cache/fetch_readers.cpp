@@ -152,6 +152,15 @@ bool fetch::is_for_siblings() const {
            (whole_ || outside_);
 }
 
+// One permit lasts to its end, whoever may join it meanwhile and leave again.
+bool fetch::is_permitted() {
+    if (permit_ || !ask_permit_) {
+        return true;
+    }
+    permit_ = ask_permit_();
+    return static_cast<bool>(permit_);
+}
+
 void fetch::leave(fetch_reader& reader) {
     const std::lock_guard lock{guard_};
     readers_.erase(std::remove(readers_.begin(), readers_.end(), &reader), readers_.end());
@@ -159,10 +168,11 @@ void fetch::leave(fetch_reader& reader) {
         return;
     }
     const bool was_abandoned = abandoned_;
-    if (!was_abandoned && !is_wanted()) {
+    if (!was_abandoned && !is_read()) {
         const bool nearly_done = (whole_ || outside_) && head_ && head_->length &&
                                  *head_->length - std::min(end_, *head_->length) <= limits_.finish;
-        abandoned_ = !nearly_done;
+        const bool goes_on = is_wanted() || nearly_done;
+        abandoned_ = !goes_on || !is_permitted();
     }
     let_go();
     if (was_abandoned) {

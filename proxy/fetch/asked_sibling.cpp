@@ -3,10 +3,9 @@
 #include "proxy/cache/recency.hpp"
 #include "proxy/fetch/outdated.hpp"
 #include "proxy/fetch/sibling_answer.hpp"
+#include "proxy/net/coroutine.hpp"
 #include "proxy/net/io.hpp"
 #include "proxy/thread/worker.hpp"
-
-#include <boost/asio/co_spawn.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -56,7 +55,7 @@ void asked_sibling::begin(std::function<void(asked_sibling&)> ended) {
     auto on_end = [self = shared_from_this()](std::exception_ptr) {
         std::exchange(self->ended_, nullptr)(*self);
     };
-    asio::co_spawn(w_.io, work(shared_from_this()), std::move(on_end));
+    net::begin_coroutine(w_.io, work(shared_from_this()), std::move(on_end));
 }
 
 void asked_sibling::begin_its_time() {
@@ -95,7 +94,7 @@ awaitable<void> asked_sibling::run() {
     end_ = end;
 }
 
-// None: it was not asked, since all our connections to it, or this client's, are in use.
+// None: it was not asked, by our own lack: most often all our connections to it, or this client's, are in use.
 awaitable<std::optional<asking_end>> asked_sibling::ask() {
     const auto& whom = *reply_->from;
     const net::origin_address to{whom.host, whom.port, true, whom.https};
@@ -123,8 +122,7 @@ awaitable<std::optional<asking_end>> asked_sibling::ask() {
             if (!leased && had_no_time && was_in_line) {
                 co_return std::nullopt;  // what there was of it was our own doing
             }
-            if (!leased && (leased.error().code == failure_code::origin_connection_limit ||
-                            leased.error().code == failure_code::client_share_used)) {
+            if (!leased && is_our_own_lack(leased.error().code)) {
                 co_return std::nullopt;
             }
             if (!leased) {
@@ -134,6 +132,10 @@ awaitable<std::optional<asking_end>> asked_sibling::ask() {
             reply_->lease = std::move(*leased);
         }
         const bool reused = reply_->lease.reused();
+        if (reused && !fresh_only && !whom.where.may_be(reply_->lease.endpoint())) {
+            reply_->lease.close();  // whose digest it is stands elsewhere now
+            continue;
+        }
         const auto end = co_await exchange_heads();
         if (is_late_) {
             reply_->lease.close();
@@ -215,7 +217,7 @@ bool asked_sibling::is_outdated(std::chrono::seconds age) const {
                            question_->key,
                            question_->url,
                            reply_->lease.buffer().data().substr(0, reply_->head.bytes),
-                           reply_->asked_at,
+                           reply_->sent_at,
                            age);
 }
 

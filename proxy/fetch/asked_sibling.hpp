@@ -92,8 +92,7 @@ public:
     [[nodiscard]] bool is_in_line() const noexcept { return is_in_line_; }
     /// It said that it waits for an origin.
     [[nodiscard]] bool is_at_work() const noexcept { return at_work_; }
-    /// What came of it. None: not known yet, or it was not asked, since all our connections to it, or this
-    /// client's, are in use.
+    /// What came of it. None: not known yet, or it was not asked, by our own lack (is_our_own_lack).
     [[nodiscard]] std::optional<peer::asking_end> end() const noexcept { return end_; }
     /// @pre end() is a true hit, and it was not taken before
     [[nodiscard]] std::unique_ptr<sibling_reply> take() noexcept { return std::move(reply_); }

@@ -3,6 +3,7 @@
 #include "proxy/http/error_page.hpp"
 
 #include <string>
+#include <utility>
 
 namespace reprise::proxy::fetch {
 
@@ -24,21 +25,34 @@ bool is_of_this_url(failure_code code) noexcept {
     return code == failure_code::origin_connection_limit || code == failure_code::client_share_used;
 }
 
+// What the home lacks is its own lack, and none of this node's, which would be held against nobody.
+failure told_by_home(failure_code code, std::string_view name) {
+    std::string detail{name};
+    detail += " says so";
+    if (!is_our_own_lack(code)) {
+        return {code, std::move(detail)};
+    }
+    detail.append(": ").append(facts_of(code).name);
+    return {failure_code::parent_refused, std::move(detail)};
+}
+
 }  // namespace
 
 home_answer judge_home_answer(const http::response_head& head, std::string_view name) {
     using kind = home_answer::kind;
     const auto status = head.status;
-    if (!http::is_error_of(status, head.fields, name)) {
+    // An origin may write any name into Proxy-Status; but what the home passes on has a Via, and its own pages none.
+    if (!http::is_error_of(status, head.fields, name) ||
+        http::find(head.fields, http::field_id::via) != nullptr) {
         return {};
     }
     const auto told = http::error_told_by(status, head.fields, name);
     const auto as = [&](kind what) {
         return home_answer{
             what,
-            failure{told.value_or(failure_code::parent_refused),
-                    told ? std::string{name} + " says so"
-                         : std::string{name} + " answered with " + std::to_string(status)}};
+            told ? told_by_home(*told, name)
+                 : failure{failure_code::parent_refused,
+                           std::string{name} + " answered with " + std::to_string(status)}};
     };
     if (told && is_homes_own(*told)) {
         return as(kind::unfit);

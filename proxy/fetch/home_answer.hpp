@@ -1,8 +1,8 @@
 #pragma once
 // What a URL's home (peering.homes) says to the node that asked it. Pure.
 //
-// Whatever it passes on is the answer. A page of its own is none: it says why the home has none. That may be
-// the home's own affair, such as its settings, its parent or whom it believes: the way goes on without it, and
+// Whatever it passes on, with its Via, is the answer. A page of its own is none: it says why the home has none. That
+// may be the home's own affair, such as its settings, its parent or whom it believes: the way goes on without it, and
 // what stands against the URL is found out once more. Or the origin failed the home, as it would fail this node.
 
 #include "proxy/base/failure.hpp"

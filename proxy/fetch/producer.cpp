@@ -8,11 +8,13 @@
 #include "proxy/fetch/keeping.hpp"
 #include "proxy/fetch/sources.hpp"
 #include "proxy/http/forwarding.hpp"
+#include "proxy/net/coroutine.hpp"
 
-#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/post.hpp>
 
+#include <exception>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -36,8 +38,16 @@ public:
           at_{w, order_},
           expected_{w, *order_},
           sources_{w, *order_, at_, expected_},
-          keeping_{w, *order_, into_, expected_} {}
-    ~producer() { into_.producer_left(); }
+          keeping_{w, *order_, into_, expected_} {
+        w.counts.fetches_started.add();
+    }
+    ~producer() {
+        // Of a loop that is destroyed nobody reads it any more.
+        if (!has_left_ && w_.io.get_executor().running_in_this_thread()) {
+            end_in_the_middle();
+        }
+        into_.producer_left();
+    }
     producer(const producer&) = delete;
     producer& operator=(const producer&) = delete;
 
@@ -74,6 +84,8 @@ private:
     void begin();
     void end(std::optional<failure> broken);
     void leave();
+    void unlist();
+    void end_in_the_middle() noexcept;
     awaitable<void> fetch_once();
     [[nodiscard]] trouble switch_protocols();
     [[nodiscard]] bool adopt_not_modified(bool dubious);
@@ -94,9 +106,15 @@ private:
     keeping keeping_;
     bool refetch_ = false;        // the 304 was not about what is stored: once more,
     bool unconditional_ = false;  // and without validators
+    bool has_ended_ = false;      // all who read it are told how
+    bool has_left_ = false;       // and nobody joins it any more
 };
 
+// Nothing, where what ended it is told already.
 void producer::fail(failure why) {
+    if (has_ended_) {
+        return;
+    }
     w_.counts
         .fetches_ended[static_cast<std::size_t>(into_.abandoned() ? fetch_end::given_up
                                                                   : fetch_end::failed)]
@@ -105,6 +123,7 @@ void producer::fail(failure why) {
         expected_.failed();
     }
     into_.producer_fail(std::move(why));
+    has_ended_ = true;
 }
 
 void producer::count_finished() {
@@ -133,6 +152,7 @@ trouble producer::switch_protocols() {
     to->upgraded = std::move(at_.from.lease);
     count_finished();
     into_.producer_upgraded();
+    has_ended_ = true;
     return std::nullopt;
 }
 
@@ -151,11 +171,12 @@ bool producer::adopt_not_modified(bool dubious) {
     confirmed->by = age_in(at_.from.came, *order_);
     note_whence(confirmed->by);
     confirmed->for_one_client = by.is_for_one_client();
+    count_finished();
     into_.producer_validated(fresh, std::move(confirmed));
+    has_ended_ = true;
     at_.from.lease.buffer().consume(at_.from.came.head.bytes);
     at_.from.lease.note_kept(order_->url);
     at_.give_back();
-    count_finished();
     return true;
 }
 
@@ -222,6 +243,7 @@ awaitable<void> producer::pass_body(cache::head_ptr published) {
     }
     count_finished();
     into_.producer_finish(std::move(trailers));
+    has_ended_ = true;
     if (at_.uploads()) {
         co_await at_.finish_upload();
     }
@@ -282,7 +304,13 @@ void producer::begin() {
     auto stop = [this] {
         asio::post(w_.io.get_executor(), [reader = at_.control] { reader->interrupt(); });
     };
-    into_.producer_is(at_.ready.handle(), std::move(stop));
+    // The same holds for this, but that nothing is posted: what is shared is asked, and the order says
+    // the same until its end.
+    auto ask_permit = [this] {
+        return w_.common.unattended.enter(order_->charged_to,
+                                          order_->now_settings->fetches.unattended);
+    };
+    into_.producer_is(at_.ready.handle(), std::move(stop), std::move(ask_permit));
     keeping_.begin();
 }
 
@@ -297,27 +325,43 @@ void producer::end(std::optional<failure> broken) {
 
 void producer::leave() {
     at_.let_go();
+    unlist();
+    has_left_ = true;
+}
+
+void producer::unlist() {
     if (order_->listed) {
         w_.common.fetches.remove(order_->key, order_->into);
+    }
+}
+
+// Memory has ended where it waits (net/coroutine.hpp), or within what ends it. Readers wait without a deadline of their
+// own, and whoever asks for the same would join them.
+void producer::end_in_the_middle() noexcept {
+    try {
+        fail(failure{failure_code::out_of_memory, ""});
+    } catch (const std::exception&) {
+        // It has failed: there was no memory to wake one of them.
+    }
+    try {
+        unlist();
+    } catch (const std::exception&) {
+        // It is joined by nobody: it has ended.
     }
 }
 
 }  // namespace
 
 void start_producer(thread::worker& w, std::shared_ptr<fetch_order> order) {
-    w.counts.fetches_started.add();
-    auto into = order->into;
-    auto on_end = [into](std::exception_ptr broken) {
-        if (broken) {
-            into->producer_left();
-            into->producer_fail(failure{failure_code::internal, "an exception in the fetch"});
-            if (const auto more = ended_by_exception.due()) {
-                log::error("a fetch ended by an exception", *more);
-            }
+    // What is to be told to others ~producer tells.
+    auto on_end = [](const std::exception_ptr& broken) {
+        const auto more = broken ? ended_by_exception.due() : std::nullopt;
+        if (more) {
+            log::error("a fetch ended by an exception", *more);
         }
     };
     auto one = std::make_unique<producer>(w, std::move(order));
-    asio::co_spawn(w.io, producer::run(std::move(one)), std::move(on_end));
+    net::begin_coroutine(w.io, producer::run(std::move(one)), std::move(on_end));
 }
 
 }  // namespace reprise::proxy::fetch

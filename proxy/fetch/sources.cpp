@@ -6,9 +6,9 @@
 #include "proxy/fetch/outdated.hpp"
 #include "proxy/http/cache_status.hpp"
 #include "proxy/http/forwarding.hpp"
+#include "proxy/net/coroutine.hpp"
 
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/cancellation_signal.hpp>
 
 #include <algorithm>
 #include <string>
@@ -23,11 +23,16 @@ namespace {
 /// What a parent may take to say that it lives. peers[].timeout is for siblings.
 constexpr std::chrono::seconds parent_says_within{5};
 
-/// A connection that is being made while siblings are still asked.
+/// A connection that is being made, or waited for in its origin's line.
 struct dialling {
     std::optional<attempt<net::origin_lease>> result;
     bool unwanted = false;
+    asio::cancellation_signal give_up;
 };
+
+failure everybody_left() {
+    return {failure_code::origin_closed, "every client has left"};
+}
 
 awaitable<attempt<net::origin_lease>> dial_for(thread::worker& w,
                                                std::string host,
@@ -138,7 +143,7 @@ bool sources::home_is_outdated() const {
                            order_.key,
                            order_.url,
                            here_.lease.buffer().data().substr(0, here_.came.head.bytes),
-                           here_.came.requested,
+                           here_.came.sent,
                            age);
 }
 
@@ -150,13 +155,12 @@ bool sources::take_idle(bool fresh_only) {
     return !fresh_only && here_.lease;
 }
 
-// While siblings are asked too, their answer must not wait for a connection.
+// Neither a sibling's answer nor the clients' leaving waits for a connection. Whatever ends the wait ends the dial, or the
+// place in line: each takes a socket or a share of the client's, and one that leaves at once, and comes again for another
+// port, would else leave a new one behind each time for as long as an origin may be silent.
 awaitable<attempt<net::origin_lease>> sources::acquire(bool fresh_only, steady_time until) {
     auto& o = order_;
     const auto to = way_.address();
-    if (!at_.rivals) {
-        co_return co_await w_.origins.acquire(to, fresh_only, until, o.charged_to);
-    }
     const auto made = std::make_shared<dialling>();
     auto on_end = [made, signal = at_.ready.handle()](std::exception_ptr broken,
                                                       attempt<net::origin_lease> result) {
@@ -170,16 +174,17 @@ awaitable<attempt<net::origin_lease>> sources::acquire(bool fresh_only, steady_t
         signal.notify();
     };
     auto work = dial_for(w_, std::string{to.host}, to, fresh_only, until, o.charged_to);
-    asio::co_spawn(w_.io, std::move(work), std::move(on_end));
-    while (!made->result && !at_.is_overtaken()) {
+    net::begin_coroutine(w_.io, std::move(work), std::move(on_end), made->give_up.slot());
+    bool program_ends = false;
+    while (!made->result && !at_.is_overtaken() && !into_.abandoned() && !program_ends) {
         const bool signalled = co_await at_.ready.wait(steady_time::max());
-        if (!signalled) {
-            break;
-        }
+        program_ends = !signalled;
     }
     if (!made->result) {
         made->unwanted = true;
-        failure gave_up{failure_code::origin_closed, "not waited for"};
+        made->give_up.emit(asio::cancellation_type::terminal);
+        failure gave_up{program_ends ? failure_code::draining : failure_code::origin_closed,
+                        "not waited for"};
         co_return gave_up;
     }
     co_return std::move(*made->result);
@@ -205,6 +210,9 @@ awaitable<trouble> sources::connect(bool fresh_only) {
         if (leased) {
             leased->close();
         }
+        if (into_.abandoned()) {
+            co_return everybody_left();
+        }
         if (at_.is_overtaken() || !way_.try_next(begun, why)) {
             co_return way_.told_of_parent(std::move(why));
         }
@@ -213,6 +221,9 @@ awaitable<trouble> sources::connect(bool fresh_only) {
 }
 
 awaitable<trouble> sources::connect_and_send(bool fresh_only) {
+    if (into_.abandoned()) {
+        co_return everybody_left();
+    }
     way_.settle();
     if (auto nowhere = way_.lacks_any()) {
         co_return nowhere;
@@ -228,7 +239,7 @@ awaitable<trouble> sources::connect_and_send(bool fresh_only) {
     }
     if (into_.abandoned() || at_.is_overtaken()) {
         here_.lease.give_back();
-        co_return failure{failure_code::origin_closed, "every client has left"};
+        co_return everybody_left();
     }
     const auto to = way_.hop();
     if (to == next_hop::origin && (order_.inside || order_.handed_on) &&
@@ -260,6 +271,9 @@ awaitable<trouble> sources::find(bool validate) {
     here_.sibling = nullptr;
     if (is_behind()) {
         co_await catch_up();
+    }
+    if (into_.abandoned()) {
+        co_return everybody_left();
     }
     if (way_.choose()) {
         ask_siblings();
@@ -380,8 +394,9 @@ awaitable<head_end> sources::ask_origins() {
         if (trouble && !again) {
             way_.blame(here_.came.sent, *trouble);  // for those to come
         }
-        bool spares = false;
-        if (silent) {
+        // A home's lines may make of an origin's head more than we take of one: no fault of its.
+        bool spares = end.why.code == failure_code::response_head_too_large;
+        if (silent && !spares) {
             spares = co_await waits_for_origin(end.why.code);
         }
         if (!again || !way_.try_next(here_.came.sent, end.why, !spares)) {

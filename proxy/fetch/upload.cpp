@@ -103,6 +103,7 @@ awaitable<upload::phase> upload::pass_chunk(net::byte_stream* origin) {
         co_return phase::bad_framing;
     }
     take(step.consumed);
+    last_chunk_taken_ = step.done;
     if (origin != nullptr && (!step.data.empty() || step.done)) {
         std::string frame;
         std::string last;
@@ -122,7 +123,7 @@ awaitable<upload::phase> upload::pass_chunk(net::byte_stream* origin) {
             co_return sent;
         }
     }
-    co_return step.done ? phase::done : phase::running;
+    co_return phase::running;
 }
 
 // One loop for both uses: with an origin the body is sent on, without one it is dropped.
@@ -140,7 +141,7 @@ awaitable<void> upload::pass(net::byte_stream* origin, std::uint64_t most) {
     const bool counted = framing_.kind == http::body_kind::length;
     auto how = phase::running;
     while (how == phase::running) {
-        if (counted && left_ == 0) {
+        if (counted ? left_ == 0 : last_chunk_taken_) {
             how = phase::done;
         } else if (stopping_ || taken_ > most) {
             how = phase::stopped;
@@ -158,6 +159,7 @@ awaitable<void> upload::pass(net::byte_stream* origin, std::uint64_t most) {
 
 void upload::tell_ended() {
     patience_.clear();
+    outlived_.close();
     over_for_producer_.notify();
     over_for_exchange_.notify();
 }
@@ -171,8 +173,16 @@ void upload::give_up() {
 }
 
 void upload::abandon() {
-    abandoned_ = true;
     stop();
+    abandoned_ = true;
+    patience_.clear();
+}
+
+void upload::outlive(net::origin_lease origin) {
+    error_code ignored;
+    origin.socket().close(ignored);
+    stop();
+    outlived_ = std::move(origin);
 }
 
 awaitable<void> upload::run(std::shared_ptr<upload> self, net::byte_stream& origin) {
@@ -185,9 +195,13 @@ void upload::go() {
     }
 }
 
+// What a reading has put into the slot stays there behind it, and speaks of the client's socket, which may have gone
+// when this is abandoned.
 void upload::stop() {
     stopping_ = true;
-    cancel_.emit(asio::cancellation_type::total);
+    if (!abandoned_) {
+        cancel_.emit(asio::cancellation_type::total);
+    }
 }
 
 awaitable<void> upload::over(waiter who) {

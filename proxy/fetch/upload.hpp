@@ -15,6 +15,7 @@
 #include "proxy/http/chunked.hpp"
 #include "proxy/http/framing.hpp"
 #include "proxy/net/client_stream.hpp"
+#include "proxy/net/origin_pool.hpp"
 #include "proxy/net/wakeup.hpp"
 
 #include <boost/asio/cancellation_signal.hpp>
@@ -61,6 +62,9 @@ public:
     void stop();
     /// The same, and the client is not touched any more: it may go now.
     void abandon();
+    /// The same, of one that runs on beside nobody: memory ended under its producer. The connection that it writes
+    /// to is closed, and lives until it ends.
+    void outlive(net::origin_lease origin);
     /// Ends a run that threw.
     void give_up();
     enum class waiter : std::uint8_t { producer, exchange };
@@ -98,6 +102,7 @@ private:
     // The client's input while a piece of it is sent: the origin may take longer than the client
     // lives.
     net::read_buffer lent_;
+    net::origin_lease outlived_;
     executor executor_;
     http::body_framing framing_;
     http::chunked_decoder decoder_;
@@ -112,8 +117,9 @@ private:
     bool abandoned_ = false;
     bool threw_ = false;
     bool asks_first_;
-    std::uint64_t left_;
-    std::uint64_t taken_ = 0;  // in this pass
+    bool last_chunk_taken_ = false;  // from the client, and the trailers: it owes nothing more
+    std::uint64_t left_;             // of a body with a length
+    std::uint64_t taken_ = 0;        // in this pass
     std::uint64_t passed_on_ = 0;
     failure why_;
 };

@@ -1,11 +1,10 @@
 #include "proxy/fetch/upstream.hpp"
 
 #include "proxy/http/forwarding.hpp"
+#include "proxy/net/coroutine.hpp"
 #include "proxy/net/io.hpp"
 #include "proxy/peer/bounded_get.hpp"
 #include "proxy/peer/sibling_exchange.hpp"
-
-#include <boost/asio/co_spawn.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -62,7 +61,7 @@ awaitable<bool> answers(thread::worker& w,
     for (const bool fresh_only : {false, true}) {
         auto leased = co_await w.origins.acquire(to, fresh_only, until);
         if (!leased) {
-            co_return false;
+            co_return is_our_own_lack(leased.error().code);
         }
         lease = std::move(*leased);
         patience.expire_at(until);
@@ -79,6 +78,12 @@ awaitable<bool> answers(thread::worker& w,
 }
 
 upstream::~upstream() {
+    control->reading = nullptr;
+    // Else it has been waited for: memory ended in the middle of a wait. Of a loop that is destroyed nothing runs on.
+    if (upload_started_ && body_->state() == upload::phase::running && from.lease &&
+        w_.io.get_executor().running_in_this_thread()) {
+        body_->outlive(std::move(from.lease));
+    }
     auto& lines = from.came.head.fields;
     if (lines.capacity() <= most_spare_lines && lines.capacity() > spare_lines().capacity()) {
         lines.clear();
@@ -187,7 +192,7 @@ void upstream::begin_upload() {
             reader->interrupt();
         }
     };
-    asio::co_spawn(w_.io, std::move(sending), on_end);
+    net::begin_coroutine(w_.io, std::move(sending), std::move(on_end));
 }
 
 void upstream::await_head_anew() {
@@ -293,8 +298,12 @@ awaitable<head_end> upstream::read_head() {
             const auto parsed = http::parse_response_head(buffer.data(), head, limits, resume);
             if (parsed.state == http::head_state::bad) {
                 if (from.lease.reused()) {
-                    // Behind a good answer this is its rest, and no answer yet.
-                    from.lease.note_surplus();
+                    // Behind a good answer this is its rest, and no answer yet. What begins as one may as
+                    // well be an origin's that we don't take, such as more lines than limits.fields with
+                    // those of a parent: all that passes there must not be distrusted for that.
+                    if (!buffer.data().starts_with("HTTP/")) {
+                        from.lease.note_surplus();
+                    }
                     if (interim == 0 && order_->retryable) {
                         co_return head_end{.what = kind::retry};
                     }

@@ -48,7 +48,8 @@ struct stop_control {
     }
 };
 
-/// Whether a peer lives: its own loop says something, whatever that is, in so long (`OPTIONS *`).
+/// Whether a peer lives: its own loop says something, whatever that is, in so long (`OPTIONS *`). One that
+/// can't be asked, by our own lack, does as far as anybody knows.
 [[nodiscard]] awaitable<bool> answers(thread::worker& w,
                                       std::shared_ptr<const peer::known_peer> one,
                                       steady_time::duration in_so_long);
@@ -66,7 +67,7 @@ public:
     source from;  ///< the connection in hand
     /// Siblings that are asked meanwhile: an answer of theirs ends what is read from another.
     std::shared_ptr<sibling_query> rivals;
-    /// Notified when a fetch has room again, a sibling has answered, or a connection was made.
+    /// Notified when a fetch has room again or is abandoned, a sibling has answered, or a connection was made.
     net::wakeup ready;
     net::deadline patience;
     const std::shared_ptr<stop_control> control = std::allocate_shared<stop_control>(

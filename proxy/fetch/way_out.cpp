@@ -173,12 +173,27 @@ bool way_out::leads_back(net::origin_lease& lease) const {
     return !gone && w_.common.listens(far, *order_.now_settings->guard);
 }
 
+namespace {
+// What came by way of a proxy has one.
+bool has_via(http::field_list fields) noexcept {
+    return http::find(fields, http::field_id::via) != nullptr;
+}
+
+// Any web server may answer 407. A proxy passes that on with its Via and without Proxy-Authenticate, which a 407 of
+// its own has (RFC 9110 15.5.8), Squid's beside a Via.
+bool is_own_refusal(const http::response_head& head) noexcept {
+    return head.status == 407 &&
+           (http::find(head.fields, http::field_id::proxy_authenticate) != nullptr ||
+            !has_via(head.fields));
+}
+}  // namespace
+
 std::optional<failure> way_out::trouble_with_parent() const {
     const auto& head = here_.came.head;
     if (parent() == nullptr || home_ || leads_through()) {
         return std::nullopt;
     }
-    if (head.status == 407) {
+    if (is_own_refusal(head)) {
         // It is us whom the parent does not know: our client has nothing to say to it.
         return failure{failure_code::parent_refused,
                        parent()->name + " answered with 407: see peers[].credentials_file"};
@@ -187,10 +202,6 @@ std::optional<failure> way_out::trouble_with_parent() const {
         return failure{failure_code::loop_detected,
                        "what it is asked comes back to this instance, " + w_.common.pseudonym};
     }
-    // What it has from elsewhere has its Via.
-    const auto has_via = [](http::field_list fields) {
-        return http::find(fields, http::field_id::via) != nullptr;
-    };
     if (head.status == 508 && !has_via(head.fields) && !has_via(order_.request->head.fields)) {
         return failure{failure_code::loop_detected, "it answers 508, Loop Detected"};
     }

@@ -5,9 +5,10 @@
 // A parent that was found to be down is left alone for a while, and then asked by one request, which
 // finds out for all, within timeouts.origin_connect; with peering.never_direct the first is asked all the
 // same. A home that was down is found out about so too. Down is one that can't be reached or says
-// nothing; one that does not know us (407); and one that leads back here: it is one of our own
-// listeners, or our own 508 came back through it, or it answered 508 itself, to a request that nobody
-// had passed on before us (a client could write a Via that makes any proxy find a loop).
+// nothing; one that does not know us (a 407 of its own, and no origin's that it passes on); and one that
+// leads back here: it is one of our own listeners, or our own 508 came back through it, or it answered 508
+// itself, to a request that nobody had passed on before us (a client could write a Via that makes any proxy
+// find a loop).
 //
 // A parent that lets a request wait in vain for a head may wait itself, for an origin that hangs. That is not held
 // against it if it has answered another request meanwhile; and else, a few times in a row, if it says

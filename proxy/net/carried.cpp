@@ -1,9 +1,9 @@
 #include "proxy/net/carried.hpp"
 
+#include "proxy/net/coroutine.hpp"
 #include "proxy/net/io.hpp"
 #include "proxy/net/pace.hpp"
 
-#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/write.hpp>
 
@@ -24,8 +24,12 @@ namespace {
 constexpr int piece = 16 << 10;
 
 struct carriage {
-    carriage(byte_stream to_peer, tcp_socket to_us, deadlines& timer)
-        : outer{std::move(to_peer)},
+    carriage(byte_stream to_peer,
+             tcp_socket to_us,
+             deadlines& timer,
+             std::shared_ptr<void> as_long_as_this)
+        : held{std::move(as_long_as_this)},
+          outer{std::move(to_peer)},
           inner{std::move(to_us)},
           taking{timer, [this] { return taken(); }, [this] { break_off(); }} {}
 
@@ -52,6 +56,7 @@ struct carriage {
         outer.reset();
     }
 
+    const std::shared_ptr<void> held;  // until the outer connection has been closed
     byte_stream outer;
     tcp_socket inner;
     pace_guard taking;        // of what goes outwards
@@ -79,7 +84,7 @@ awaitable<error_code> give(std::shared_ptr<carriage> all, asio::const_buffer res
 // which beside a silent peer nothing else would show.
 awaitable<void> pass_end_on(std::shared_ptr<carriage> all, std::chrono::milliseconds patience) {
     all->taking.begin(0, patience);
-    const bool said = co_await end_sending(all->outer);
+    const bool said = co_await end_sending(all->outer, all->taking);
     all->taking.end();
     if (said) {
         static_cast<void>(co_await all->inner.async_wait(tcp_socket::wait_error, use_tuple));
@@ -124,7 +129,10 @@ awaitable<void> carry_inwards(std::shared_ptr<carriage> all) {
 
 }  // namespace
 
-attempt<tcp_socket> carry(byte_stream outer, deadlines& timer, std::chrono::milliseconds patience) {
+attempt<tcp_socket> carry(byte_stream outer,
+                          deadlines& timer,
+                          std::chrono::milliseconds patience,
+                          std::shared_ptr<void> held) {
     const failure none{failure_code::out_of_memory, "no descriptors for TLS inside TLS"};
     std::array<int, 2> ends{};
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends.data()) != 0) {
@@ -149,15 +157,16 @@ attempt<tcp_socket> carry(byte_stream outer, deadlines& timer, std::chrono::mill
     error_code ignored;
     near.set_option(tcp_socket::send_buffer_size{piece}, ignored);
     keep_little_unsent(outer.native_handle(), piece);
-    const auto all = std::make_shared<carriage>(std::move(outer), std::move(far), timer);
+    const auto all = std::make_shared<carriage>(
+        std::move(outer), std::move(far), timer, std::move(held));
     // Without memory one of them ends at once, and takes the other along.
     const auto at_end = [all](std::exception_ptr thrown) {
         if (thrown) {
             all->end();
         }
     };
-    asio::co_spawn(timer.io(), carry_outwards(all, patience), at_end);
-    asio::co_spawn(timer.io(), carry_inwards(all), at_end);
+    begin_coroutine(timer.io(), carry_outwards(all, patience), at_end);
+    begin_coroutine(timer.io(), carry_inwards(all), at_end);
     return near;
 }
 

@@ -10,6 +10,7 @@
 #include "proxy/net/deadlines.hpp"
 
 #include <chrono>
+#include <memory>
 
 namespace reprise::proxy::net {
 
@@ -23,11 +24,13 @@ inline constexpr std::chrono::seconds carried_write_patience{60};
 /// connection is reset. Time limits on what is read are those of the near end's owner. To the near end
 /// what was carried counts as acknowledged: it goes in pieces of 16 KiB, of which the outer connection
 /// keeps one or two unsent. Its remote_endpoint means nothing.
+/// @param held  whatever is to last as long as the outer connection does, which may be `patience` longer than the
+///              near end: its place among others, say. Let go of on the loop's thread, or where the loop is destroyed
 /// Memory: 32 KiB, and what the kernel holds of a socket pair.
 /// Errors: out_of_memory.
-[[nodiscard]] attempt<tcp_socket> carry(
-    byte_stream outer,
-    deadlines& timer,
-    std::chrono::milliseconds patience = carried_write_patience);
+[[nodiscard]] attempt<tcp_socket> carry(byte_stream outer,
+                                        deadlines& timer,
+                                        std::chrono::milliseconds patience = carried_write_patience,
+                                        std::shared_ptr<void> held = nullptr);
 
 }  // namespace reprise::proxy::net

@@ -233,7 +233,7 @@ awaitable<ended> client_stream::end_sending(std::uint64_t bytes_per_second,
                                             std::chrono::milliseconds timeout) {
     auto& pace = taking();
     pace.begin(bytes_per_second, timeout);
-    const bool said = co_await net::end_sending(socket_);
+    const bool said = co_await net::end_sending(socket_, pace);
     pace.end();
     failed_ = failed_ || !said;
     co_return said ? ended::keep : ended::gone;

@@ -1,5 +1,6 @@
 #include "proxy/net/dial.hpp"
 
+#include "proxy/base/descriptor.hpp"
 #include "proxy/net/deadlines.hpp"
 #include "proxy/net/io.hpp"
 #include "proxy/net/wakeup.hpp"
@@ -7,6 +8,7 @@
 #include <algorithm>
 #include <chrono>
 #include <optional>
+#include <sys/socket.h>
 #include <utility>
 
 // Names are resolved, the guard judges the addresses, and what it leaves is connected to: one
@@ -23,27 +25,36 @@ std::string shown(const tcp::endpoint& target) {
     return endpoint_text(target.address(), target.port());
 }
 
-failure_code code_of(const error_code& error) {
+failure_code code_of(const error_code& error, const tcp::endpoint& target) {
     if (error == asio::error::connection_refused || error == asio::error::connection_reset) {
         return failure_code::connect_refused;
     }
     if (error == asio::error::timed_out) {
         return failure_code::connect_timeout;
     }
-    if (nothing_left(error)) {
+    if (nothing_left(error, target)) {
         return failure_code::out_of_memory;
     }
     return failure_code::connect_unreachable;
 }
 
 failure failure_of(const error_code& error, const tcp::endpoint& target) {
-    const auto code = code_of(error);
+    const auto code = code_of(error, target);
     return {code, "connecting to " + shown(target) + ": " + error.message()};
 }
 
 failure too_late(const tcp::endpoint& target) {
     return {failure_code::connect_timeout,
             "connecting to " + shown(target) + ": no answer in time"};
+}
+
+/// False: this machine has no address from which it could send anything there (its IPv6 is switched off). A
+/// datagram socket takes no port of those that connections have, and connecting it sends nothing.
+bool has_address_for(const tcp::endpoint& target) noexcept {
+    const descriptor asking{
+        ::socket(target.protocol().family(), SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
+    return !asking ||
+           ::connect(asking.get(), target.data(), static_cast<socklen_t>(target.size())) == 0;
 }
 
 /// A connection to a port of this machine that nobody listens on may be picked that very port as
@@ -99,7 +110,7 @@ struct race {
     std::vector<std::unique_ptr<runner>> runners;
     std::size_t running = 0;
     std::optional<std::size_t> winner;
-    std::optional<failure> worst;  // the failure to report: the first that says something
+    std::optional<failure> worst;  // the one to report: the first that says something, or ours
     wakeup changed;
 };
 
@@ -133,9 +144,11 @@ void race::came_back(std::size_t index, const error_code& error) {
     } else {
         auto failed = failure_of(error ? error : make_error_code(asio::error::connection_refused),
                                  each.target);
-        // A refusal says that the host is there; "no route" is often only our own lack of IPv6.
-        if (!worst || (worst->code == failure_code::connect_unreachable &&
-                       failed.code != failure_code::connect_unreachable)) {
+        // A refusal says that the host is there; "no route" is often only our own lack of IPv6. Of an
+        // address that could not be tried nobody knows what it would have said.
+        if (!worst || is_our_own_lack(failed.code) ||
+            (worst->code == failure_code::connect_unreachable &&
+             failed.code != failure_code::connect_unreachable)) {
             worst = std::move(failed);
         }
         error_code ignored;
@@ -166,10 +179,20 @@ void race::end() {
     }
 }
 
+/// However it is left, no socket of it stays behind: what connects holds the race itself until it has come back.
+struct race_over {
+    explicit race_over(race& over) noexcept : of{over} {}
+    ~race_over() { of.end(); }
+    race_over(const race_over&) = delete;
+    race_over& operator=(const race_over&) = delete;
+    race& of;
+};
+
 awaitable<attempt<tcp_socket>> run_race(deadlines& timer,
                                         std::vector<tcp::endpoint> targets,
                                         steady_time until) {
     const auto shared = std::make_shared<race>(timer);
+    const race_over at_last{*shared};
     std::size_t next = 0;
     bool late = false;
     while (!shared->winner && !late && (next < targets.size() || shared->running > 0)) {
@@ -188,17 +211,16 @@ awaitable<attempt<tcp_socket>> run_race(deadlines& timer,
         while (!shared->winner && shared->running > 0 && shared->running >= running) {
             const bool signalled = co_await shared->changed.wait(wait_until);
             if (!signalled) {
-                late = timer.stopped() || wait_until == until || steady_now() >= until;
+                // A deadline is never early: before its time the wait was given up.
+                const auto now = steady_now();
+                late = timer.stopped() || wait_until == until || now >= until || now < wait_until;
                 break;
             }
         }
     }
     if (shared->winner) {
-        auto socket = std::move(shared->runners[*shared->winner]->socket);
-        shared->end();
-        co_return std::move(socket);
+        co_return std::move(shared->runners[*shared->winner]->socket);
     }
-    shared->end();
     if (late || !shared->worst) {
         co_return too_late(targets.front());
     }
@@ -207,10 +229,12 @@ awaitable<attempt<tcp_socket>> run_race(deadlines& timer,
 
 }  // namespace
 
-bool nothing_left(const error_code& error) noexcept {
+bool nothing_left(const error_code& error, const tcp::endpoint& target) noexcept {
+    // That an address is not available is said where all local ports are in use, and where it is just that.
     return error == asio::error::no_descriptors || error == asio::error::no_buffer_space ||
            error == asio::error::no_memory ||
-           error == boost::system::errc::too_many_files_open_in_system;
+           error == boost::system::errc::too_many_files_open_in_system ||
+           (error == boost::system::errc::address_not_available && has_address_for(target));
 }
 
 std::vector<asio::ip::address> interleaved(const std::vector<asio::ip::address>& addresses) {

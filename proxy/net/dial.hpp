@@ -19,7 +19,9 @@ namespace reprise::proxy::net {
 /// Connects; the socket is prepared (io.hpp). Only addresses that `guard` allows are tried.
 /// Errors: the resolver's; destination_refused, naming the address and the setting, when the guard
 /// left none; connect_refused, connect_unreachable, connect_timeout; out_of_memory when
-/// nothing_left. All but destination_refused and out_of_memory may be tried elsewhere.
+/// nothing_left, for one of its addresses at the least: whether it can be reached is not known then. All
+/// but destination_refused and out_of_memory may be tried elsewhere.
+/// Given up (coroutine.hpp), it ends in the loop's next turn, and its sockets with it.
 /// @param exempt  a configured upstream: the guard lets it pass
 /// @param asker   the resolver's
 [[nodiscard]] awaitable<attempt<tcp_socket>> dial(resolver& names,
@@ -30,8 +32,10 @@ namespace reprise::proxy::net {
                                                   steady_time until,
                                                   share_holder asker = {});
 
-/// Whether the system had no descriptor or memory for a socket: a little later it may.
-[[nodiscard]] bool nothing_left(const boost::system::error_code& error) noexcept;
+/// Whether connecting there failed so since the system had no descriptor, memory or local port for it: a
+/// little later it may. Of a port it asks the system, at the cost of a socket.
+[[nodiscard]] bool nothing_left(const boost::system::error_code& error,
+                                const tcp::endpoint& target) noexcept;
 
 /// The order in which addresses are tried (RFC 8305 4): families in turn, IPv6 first, the order
 /// within a family kept.

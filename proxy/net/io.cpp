@@ -1,5 +1,7 @@
 #include "proxy/net/io.hpp"
 
+#include "proxy/net/pace.hpp"
+
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
@@ -17,14 +19,16 @@ void prepare_listener(int descriptor) noexcept {
     static_cast<void>(::setsockopt(descriptor, SOL_TCP, TCP_INQ, &on, sizeof on));
 }
 
-awaitable<bool> end_sending(byte_stream& stream) {
+// What ends a wait may find one that is over already, and nothing would end the next: so the time is
+// asked for before each.
+awaitable<bool> end_sending(byte_stream& stream, const pace_guard& owed) {
     error_code error;
     while (!stream.try_end(error)) {
-        if (!error) {
+        if (!error && !owed.expired()) {
             const auto [waited] = co_await stream.wait_writable(use_tuple);
             error = waited;
         }
-        if (error) {
+        if (error || owed.expired()) {
             co_return false;
         }
     }

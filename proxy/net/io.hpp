@@ -51,8 +51,10 @@ template <class Buffers>
     return stream.async_read_some(into, use_tuple);
 }
 
+class pace_guard;
+
 /// Says that nothing follows (byte_stream::try_end), however long it takes to say it. False: the
-/// connection has failed. No deadline of its own.
-[[nodiscard]] awaitable<bool> end_sending(byte_stream& stream);
+/// connection has failed, or `owed`, which the caller has begun, has expired.
+[[nodiscard]] awaitable<bool> end_sending(byte_stream& stream, const pace_guard& owed);
 
 }  // namespace reprise::proxy::net

@@ -4,6 +4,9 @@
 #include "proxy/net/pool_state.hpp"
 #include "proxy/net/tls.hpp"
 
+#include <boost/asio/cancellation_state.hpp>
+#include <boost/asio/this_coro.hpp>
+
 #include <string>
 #include <utility>
 
@@ -297,7 +300,10 @@ awaitable<attempt<origin_lease>> origin_pool::acquire(origin_address to,
                               : open_directly(*mine, judge, to, until, holder);
     auto made = co_await std::move(opening);
     if (made.has_error()) {
-        mine->add(mine->figures.failures, 1);
+        // That nobody waits any more is no failure of the origin's.
+        const auto told = co_await asio::this_coro::cancellation_state;
+        const bool was_given_up = told.cancelled() != asio::cancellation_type::none;
+        mine->add(mine->figures.failures, was_given_up ? 0 : 1);
         co_return std::move(made.error());
     }
     auto connection = std::make_unique<pool_connection>(

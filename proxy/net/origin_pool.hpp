@@ -59,7 +59,7 @@ struct origin_figures {
     std::atomic<std::uint64_t> idle{0};      ///< of those, unused now
     std::atomic<std::uint64_t> dials{0};     ///< attempts to connect
     std::atomic<std::uint64_t> opened{0};    ///< of those, that came about
-    std::atomic<std::uint64_t> failures{0};  ///< and in vain (names included)
+    std::atomic<std::uint64_t> failures{0};  ///< and in vain (names included); not those given up
     std::atomic<std::uint64_t> reuses{0};    ///< exchanges that found a connection open
     std::atomic<std::uint64_t> stale{0};     ///< idle ones found ended or with surplus bytes
     std::atomic<std::uint64_t> surplus{0};   ///< found with bytes behind an answer, used or idle
@@ -137,6 +137,8 @@ public:
     /// An idle connection (the most recently used) or a new one, or, at a limit, one that comes
     /// free before `until`: else origin_connection_limit or client_share_used. The errors of dial
     /// and connect_tls otherwise, and through a parent those of connect_through and secure_passage.
+    /// Given up (coroutine.hpp), it leaves the line, or its dial ends and gives its place to the next, in
+    /// the loop's next turn: unless it has a connection by then.
     /// @param to          its host must live until the call is awaited
     /// @param fresh_only  never an idle one: for a retry after a reused connection failed, and for
     ///                    requests that can't be sent twice

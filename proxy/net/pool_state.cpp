@@ -271,10 +271,18 @@ void pool_state::caught(pool_connection& each) noexcept {
     }
 }
 
-// One that nobody will look at again before it is used.
+// One that nobody will look at again before it is used. It is for us to end it, and a FIN would leave its local
+// port in TIME_WAIT for a minute: where each request brings a connection more than is kept, the ports to that
+// origin would be used up. All that was sent on it was answered, so that a reset takes nothing from anybody. One
+// with TLS says close_notify, as ever, and one that the origin has ended leaves nothing behind.
 void pool_state::discard_idle(connection_ptr connection) {
-    if (connection->socket.look() == stream_look::bytes) {
+    auto& socket = connection->socket;
+    const auto in_it = socket.look();
+    if (in_it == stream_look::bytes) {
         caught(*connection);
+    }
+    if (in_it == stream_look::nothing && socket.not_acknowledged() == 0) {
+        socket.set_reset_on_close(true);
     }
     discard(std::move(connection));
 }
@@ -304,13 +312,19 @@ connection_ptr pool_state::take_idle(const origin_address& to, const share_holde
     return nullptr;
 }
 
+// Whoever moves a name means its clients to follow, and a connection that is always in use would never ask for it
+// again.
+bool pool_state::is_too_old(const pool_connection& each) const noexcept {
+    return steady_now() - each.made >= names.longest_kept();
+}
+
 void pool_state::put_back(connection_ptr connection) {
     auto& group = *connection->group;
     if (!connection->buffer.empty()) {
         caught(*connection);
     }
     if (stopped || group.open > options.connections || distrusts(group) ||
-        !may_come_back(*connection)) {
+        !may_come_back(*connection) || is_too_old(*connection)) {
         discard(std::move(connection));
         return;
     }
@@ -318,7 +332,7 @@ void pool_state::put_back(connection_ptr connection) {
     discharge(group, std::exchange(connection->share, nullptr));
     if (auto* first = first_in_line(group)) {
         if (!first->may_have(*connection)) {
-            discard(std::move(connection));  // its slot goes to the waiter
+            discard_idle(std::move(connection));  // its slot goes to the waiter
             return;
         }
         take_turn(*first);
@@ -329,7 +343,7 @@ void pool_state::put_back(connection_ptr connection) {
         return;
     }
     if (options.idle == 0 && connection->owner == 0) {
-        discard(std::move(connection));
+        discard_idle(std::move(connection));
         return;
     }
     make_room_for_idle(group, *connection);

@@ -60,7 +60,7 @@ struct pool_connection : list_link {
     pool_share* share = nullptr;  // null: idle, or nobody's
     std::shared_ptr<const destination_guard> judged_by;
     tls_trust_ptr believed_by{};  ///< by whom its certificate was; null: no TLS
-    steady_time idle_since{};
+    steady_time made = steady_now(), idle_since{};
     bool reused = false;
     // The last answers on it that were kept, by name, but for the first of all: nothing can have
     // stood in front of that.
@@ -180,6 +180,9 @@ struct pool_state {
     [[nodiscard]] bool may_come_back(const pool_connection& one) const {
         return one.owner == 0 || owners.contains(one.owner);
     }
+
+    /// Older than an answer of name servers may be.
+    [[nodiscard]] bool is_too_old(const pool_connection& each) const noexcept;
 
     deadlines& timer;
     resolver& names;

@@ -113,8 +113,8 @@ struct resolver::state {
         steady_time valid_until = steady_time::max();  // of the addresses, by when each was heard
         word heard[2];                                 // by family, as far as it was
         unsigned open = 2;                             // families not heard yet
-        bool current = true;  // false: replaced, or settings have changed: it is not kept
-        std::weak_ptr<question> follower{};  // by which it was replaced
+        bool current = true;                           // false: replaced: it is not kept
+        std::weak_ptr<question> follower{};            // by which it was replaced
         share_holder asker;
         steady_time give_up;
         deadline grace;
@@ -161,7 +161,6 @@ struct resolver::state {
     config::dns_options options;
     hosts_file hosts;
     std::unique_ptr<dns_channel> channel;
-    std::vector<std::unique_ptr<dns_channel>> retired;  // until what they were asked is answered
     std::map<std::string, question_ptr, std::less<>> questions;
     std::unordered_map<address_bytes, std::size_t, address_hash> asked_by;  // open ones, by clients
     kept_answers kept;
@@ -214,7 +213,6 @@ attempt<resolver::state::question_ptr> resolver::state::join_or_ask(const std::s
                 .error();
         }
     }
-    std::erase_if(retired, [](const auto& each) { return each->under_way() == 0; });
     return ask(name, now, asker);
 }
 
@@ -371,8 +369,7 @@ void resolver::state::stop() {
     if (std::exchange(stopped, true)) {
         return;
     }
-    retired.clear();  // each question under way hears `cancelled` and tells its waiters
-    channel.reset();
+    channel.reset();  // each question under way hears `cancelled` and tells its waiters
 }
 
 resolver::resolver(deadlines& timer, const config::dns_options& options)
@@ -417,20 +414,8 @@ std::optional<std::vector<asio::ip::address>> resolver::local(std::string_view h
     return is_localhost(name) ? std::optional{loopback_addresses()} : std::nullopt;
 }
 
-void resolver::reconfigure(const config::dns_options& options) {
-    auto& mine = *state_;
-    if (mine.stopped || options == mine.options) {
-        return;
-    }
-    auto fresh = std::make_unique<dns_channel>(mine.timer, options);
-    mine.retired.push_back(std::exchange(mine.channel, std::move(fresh)));
-    mine.options = options;
-    mine.hosts = hosts_file{options.hosts_file};
-    mine.kept.clear();
-    for (auto& [name, asking] : mine.questions) {
-        asking->current = false;
-    }
-    mine.questions.clear();  // waiters hold theirs; the next asks the new servers
+std::chrono::seconds resolver::longest_kept() const noexcept {
+    return std::max(state_->options.min_ttl, state_->options.max_ttl);
 }
 
 namespace {

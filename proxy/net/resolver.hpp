@@ -62,12 +62,12 @@ public:
     /// server must be asked. Spares the coroutine.
     [[nodiscard]] std::optional<attempt<resolved>> known(std::string_view host);
 
+    /// For how long an answer may be gone by: dns.max_ttl.
+    [[nodiscard]] std::chrono::seconds longest_kept() const noexcept;
+
     /// The addresses that this machine gives a host by itself: numeric, the hosts file's,
     /// localhost's. None: name servers are asked.
     [[nodiscard]] std::optional<std::vector<asio::ip::address>> local(std::string_view host);
-
-    /// New settings: questions under way end by the old ones; the cache is emptied.
-    void reconfigure(const config::dns_options& options);
 
     /// Ends every question with dns_error, and every later one at once.
     void stop();

@@ -114,11 +114,14 @@ steady_time end_of(SSL* connection, steady_time offered_until, steady_time now) 
     for (int i = 0; i < sk_X509_num(chain); ++i) {
         int days = 0, seconds = 0;
         const auto* end = X509_get0_notAfter(sk_X509_value(chain, i));
-        if (ASN1_TIME_diff(&days, &seconds, nullptr, end) != 1) {
+        if (ASN1_TIME_diff(&days, &seconds, nullptr, end) != 1 || days < 0) {
             return now;
         }
-        until = std::min(until,
-                         now + std::chrono::hours{24} * days + std::chrono::seconds{seconds});
+        // A day is longer than all of it, and a root may be good for more years than a time can be ahead.
+        static_assert(tls_resumption::longest < std::chrono::hours{24});
+        if (days == 0) {
+            until = std::min(until, now + std::chrono::seconds{seconds});
+        }
     }
     return until;
 }

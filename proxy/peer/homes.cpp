@@ -66,8 +66,7 @@ std::optional<homes::home> homes::to_ask(const filter::key_hash& key,
 }
 
 void homes::failed(std::size_t at, steady_time begun, const failure& why) const {
-    if (why.code != failure_code::origin_connection_limit &&
-        why.code != failure_code::client_share_used && choice_->failed(at, begun, steady_now())) {
+    if (!is_our_own_lack(why.code) && choice_->failed(at, begun, steady_now())) {
         log::warn("peers: ",
                   others_[at].name,
                   ": a home that is passed by from now on: ",

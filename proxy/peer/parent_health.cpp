@@ -12,9 +12,7 @@ void note_parent_failed(const peer_book& book,
                         std::size_t parent,
                         steady_time begun,
                         const failure& why) {
-    if (why.code != failure_code::origin_connection_limit &&
-        why.code != failure_code::client_share_used &&
-        book.choice->failed(parent, begun, steady_now(), why.code)) {
+    if (!is_our_own_lack(why.code) && book.choice->failed(parent, begun, steady_now(), why.code)) {
         log::warn("peers: ",
                   book.parents[parent].name,
                   ": a parent that is gone around from now on: ",

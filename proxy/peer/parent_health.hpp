@@ -18,8 +18,8 @@ namespace reprise::proxy::peer {
 /// makes any proxy find a loop.
 [[nodiscard]] bool is_parents_fault(failure_code why, bool has_via) noexcept;
 
-/// The parent of this index has failed at what began then. That all connections to it, or one
-/// client's, are in use is no failure of the parent.
+/// The parent of this index has failed at what began then. What this proxy lacks itself
+/// (is_our_own_lack) is no failure of the parent, and noted nowhere.
 void note_parent_failed(const peer_book& book,
                         std::size_t parent,
                         steady_time begun,

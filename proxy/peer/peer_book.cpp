@@ -133,7 +133,8 @@ std::shared_ptr<const peer_book> make_book(std::span<const config::peer_options>
                        .members = one.members,
                        .proxy_only = entry->proxy_only,
                        .max_age = entry->max_age,
-                       .timeout = entry->timeout});
+                       .timeout = entry->timeout,
+                       .where = one.where});
         book->for_http.add(*slot);
         ++book->sibling_count;
         if (one.https && !one.squid) {

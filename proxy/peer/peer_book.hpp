@@ -36,7 +36,8 @@ struct known_peer {
     bool proxy_only = false;  ///< what it answers is never stored here
     std::optional<std::chrono::seconds> max_age{};  ///< peers[].max_age
     std::chrono::milliseconds timeout{300};
-    net::way_ptr way{};  ///< of a parent: connections through it; null: a sibling
+    net::way_ptr way{};   ///< of a parent: connections through it; null: a sibling
+    whereabouts where{};  ///< of a sibling
 };
 
 /// An address that requests of a peer come from.

@@ -8,6 +8,7 @@
 #include "proxy/serve/invalidation.hpp"
 #include "proxy/serve/own_reply.hpp"
 #include "proxy/serve/relay.hpp"
+#include "proxy/serve/request_body.hpp"
 #include "proxy/serve/stored_pieces.hpp"
 
 // What a fetch brings first decides: a head, and behind it a body; a 304, for which the stored
@@ -38,6 +39,7 @@ void append_own_fields(exchange_state& x,
     text.append("Cache-Status: ");
     http::append_cache_status(text, x.w.common.cache_name, how);
     text.append("\r\n");
+    x.out.keeps = x.out.keeps && !leaves_body_in_the_way(x, x.book.status);
     x.out.append_connection(text);
     text.append("\r\n");
 }
@@ -383,11 +385,13 @@ awaitable<std::optional<ended_or_next>> fetch_relay::take_head(cache::fetch_read
     } else {
         x_.book.how = outcome::pass;
     }
-    const auto how = status_of(reader);
+    auto how = status_of(reader);
     x_.book.reason = how.detail;
     if (is_not_modified(head)) {
+        // What is left of it goes on for the store, if it is to be kept and may.
         reader.source()->producer_unattended();
         reader.leave();
+        how.stored = how.stored && !reader.source()->abandoned();
         compose_not_modified(x_, head, how);
         co_return answers::composed{};
     }

@@ -3,13 +3,12 @@
 #include "proxy/base/relaxed.hpp"
 #include "proxy/net/carried.hpp"
 #include "proxy/net/client_stream.hpp"
+#include "proxy/net/coroutine.hpp"
 #include "proxy/net/leaf_store.hpp"
 #include "proxy/net/tls.hpp"
 #include "proxy/serve/far_end.hpp"
 #include "proxy/serve/interception.hpp"
 #include "proxy/serve/tunnel.hpp"
-
-#include <boost/asio/co_spawn.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -44,12 +43,17 @@ struct counted_handshake {
     std::atomic<std::uint32_t>& all_;
 };
 
-// The connection, for a session of its own: of a client that reaches us by TLS what that carries.
-attempt<tcp_socket> inner_end(net::client_stream& client, net::deadlines& timer) {
+// The connection, for a session of its own: of a client that reaches us by TLS what that carries, and
+// what carries it lasts until the client has all of it.
+attempt<tcp_socket> inner_end(net::client_stream& client,
+                              net::deadlines& timer,
+                              sequel::owner& of) {
     if (!client.socket().is_encrypted()) {
         return client.socket().take_socket();
     }
-    return net::carry(std::move(client.socket()), timer);
+    auto open = of.keep_open();
+    return net::carry(
+        std::move(client.socket()), timer, net::carried_write_patience, std::move(open));
 }
 
 }  // namespace
@@ -104,9 +108,8 @@ void hello_wait::read(error_code over) {
 
 void hello_wait::settle_later() {
     request_->stream.patience().clear();
-    asio::co_spawn(request_->w.io, settle(), [this](const std::exception_ptr& broken, ended how) {
-        settled(broken, how);
-    });
+    auto on_end = [this](const std::exception_ptr& broken, ended how) { settled(broken, how); };
+    net::begin_coroutine(request_->w.io, settle(), std::move(on_end));
 }
 
 void hello_wait::settled(const std::exception_ptr& broken, ended how) {
@@ -183,7 +186,7 @@ awaitable<ended> hello_wait::open(net::tls_identity_ptr identity, bool new_leaf)
     const auto& timeouts = request_->settings->options.timeouts;
     const auto until = steady_now() + std::min(timeouts.client_head, handshake_patience);
     auto hello = request_->take_input();
-    auto inner = inner_end(client, w.timer);
+    auto inner = inner_end(client, w.timer, *owner_);
     if (!inner) {
         book.error = inner.error().detail;
         co_return ended::gone;

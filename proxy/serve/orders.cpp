@@ -2,6 +2,8 @@
 
 #include "proxy/base/recycled.hpp"
 
+#include <utility>
+
 namespace reprise::proxy::serve {
 
 namespace wanted = fetch::wanted;
@@ -120,11 +122,17 @@ bool came_meanwhile(exchange_state& x, cache::fetch_reader& place) {
 }
 
 void revalidate_behind(exchange_state& x) {
-    auto& fetches = x.w.common.fetches;
-    if (judge_destination(*x.settings, x.asked, x.w.common.pseudonym)) {
+    auto& common = x.w.common;
+    if (judge_destination(*x.settings, x.asked, common.pseudonym)) {
         return;
     }
-    auto place = fetches.join_or_lead(
+    // Before it leads: whoever followed it would be left with nothing.
+    auto permit = common.unattended.enter(x.w.share_of(x.client.at),
+                                          x.settings->fetches.unattended);
+    if (!permit) {
+        return;
+    }
+    auto place = common.fetches.join_or_lead(
         x.asked.key, x.asked.url, x.out.news().handle(), x.settings->fetches);
     if (!place.leads || came_meanwhile(x, *place.reader)) {
         return;
@@ -140,7 +148,7 @@ void revalidate_behind(exchange_state& x) {
         whole->behind = x.stored.response;
     }
     order->pending_sights = place.pending_sights;
-    order->into->producer_unattended();
+    order->into->producer_unattended(std::move(permit));
     fetch::start_producer(x.w, std::move(order));
     lead.is_over();
 }

@@ -24,7 +24,8 @@ void ask_as_the_client_does(const exchange_state& x, fetch::fetch_order& order);
 [[nodiscard]] bool came_meanwhile(exchange_state& x, cache::fetch_reader& place);
 
 /// The client has its stale answer; the origin is asked all the same, with this request's fields,
-/// once for all requests meanwhile. Does nothing if anything stands against asking.
+/// once for all requests meanwhile. Does nothing if anything stands against asking, or as many of the
+/// client's fetches, or of all, go on unattended as may (cache/unattended.hpp).
 void revalidate_behind(exchange_state& x);
 
 /// Held by the leader of a fetch that has not begun: ends it if nobody fills it, whatever is

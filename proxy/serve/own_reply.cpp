@@ -3,6 +3,7 @@
 #include "proxy/http/date.hpp"
 #include "proxy/http/error_page.hpp"
 #include "proxy/net/client_stream.hpp"
+#include "proxy/serve/request_body.hpp"
 
 #include <algorithm>
 
@@ -12,21 +13,10 @@ namespace {
 
 using http::field_id;
 
-constexpr std::uint64_t drained_most = 64u << 10;  // of a request body that a refusal leaves unread
-
 // An unreadable head: is it a HEAD's, whose client would take a body for the next answer?
 bool asks_head(std::string_view bytes) noexcept {
     bytes.remove_prefix(std::min(bytes.find_first_not_of("\r\n"), bytes.size()));
     return bytes.starts_with("HEAD ");
-}
-
-// A body that nobody reads must not be taken for the next request: small ones are drained, others
-// end the connection.
-bool body_stands_in_the_way(const exchange_state& x) {
-    const auto& body = x.asked.body;
-    return body.kind != http::body_kind::none && !x.upload &&
-           (x.asked.waits_for_continue() || body.kind != http::body_kind::length ||
-            body.length > drained_most);
 }
 
 std::string_view status_line_of(unsigned status) noexcept {
@@ -60,7 +50,7 @@ void compose_failure(exchange_state& x, const failure& why) {
     // begins; and a client whose host is not opened again is passed on when it connects anew.
     const bool leaves = x.asked.inside && why.code == failure_code::tls_client_certificate;
     x.out.keeps = x.out.keeps && x.out.version == 11 && why.code != failure_code::bad_request &&
-                  !leaves && !body_stands_in_the_way(x);
+                  !leaves && !leaves_body_in_the_way(x, facts.status);
     std::string status;
     if (x.verdict.forward != http::forward_reason::none) {
         http::cache_status how;
@@ -122,7 +112,7 @@ void refuse_head(const lent& by, const failure& why, steady_time started) {
         ~closed_at_the_end() { book.close({}); }
     } one{ledger{w, by.client, by.sink, started}};
     auto& book = one.book;
-    book.how = outcome::client_error;
+    book.how = facts.counts_as;
     book.status = facts.status;
     book.reason = facts.name;
     book.error = why.detail;

@@ -9,14 +9,32 @@ namespace {
 using http::body_kind;
 using phase = fetch::upload::phase;
 
-constexpr std::uint64_t drain_most = 256u << 10;  // of a body that nobody wanted
+constexpr std::uint64_t drain_most = 256u << 10;     // of a body that nobody wanted
+constexpr std::uint64_t untouched_most = 64u << 10;  // of one that nobody has begun to read
 
+// A client that asked first may send its body behind a final answer, or leave it: what comes then could be either the
+// body or the next request.
 bool may_drain(const exchange_state& x) {
-    return x.out.keeps && !x.out.failed() && x.upload->state() != phase::bad_framing &&
-           x.upload->state() != phase::client_failed && !x.asked.waits_for_continue();
+    return x.out.keeps && !x.out.failed() && !x.upload->broken_by_client() &&
+           !x.asked.waits_for_continue();
 }
 
 }  // namespace
+
+bool leaves_body_in_the_way(const exchange_state& x, unsigned status) {
+    const auto& body = x.asked.body;
+    if (!x.asked.has_body()) {
+        return false;
+    }
+    const bool asks_first = x.asked.waits_for_continue();
+    if (!x.upload) {
+        return asks_first || body.kind != body_kind::length || body.length > untouched_most;
+    }
+    // An origin that accepts reads on what has begun to come.
+    const auto state = x.upload->state();
+    const bool goes_on = status / 100 == 2 && state == phase::running && !x.upload->awaits_word();
+    return x.upload->broken_by_client() || (asks_first && state != phase::done && !goes_on);
+}
 
 std::shared_ptr<fetch::upload> make_upload(const exchange_state& x) {
     const bool asks_first = x.asked.waits_for_continue() && x.asked.head->version >= 11;

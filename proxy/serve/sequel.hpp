@@ -55,6 +55,10 @@ public:
         virtual void on_next(std::unique_ptr<sequel> next) = 0;
         /// The loop has gone: nobody will tell more.
         virtual void on_loop_gone() noexcept = 0;
+        /// The connection counts as open, and has its place among its client's, for as long as somebody holds this: for
+        /// what of it outlasts its session. Given at any time until on_over.
+        /// @throws std::bad_alloc
+        [[nodiscard]] virtual std::shared_ptr<void> keep_open() = 0;
 
     protected:
         ~owner() = default;

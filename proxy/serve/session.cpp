@@ -4,12 +4,11 @@
 #include "proxy/base/recycled.hpp"
 #include "proxy/base/seldom.hpp"
 #include "proxy/net/access.hpp"
+#include "proxy/net/coroutine.hpp"
 #include "proxy/net/proxy_header_wait.hpp"
 #include "proxy/net/tls.hpp"
 #include "proxy/serve/interception.hpp"
 #include "proxy/serve/own_reply.hpp"
-
-#include <boost/asio/co_spawn.hpp>
 
 // A connection from its place in the census to its lingering end. Between two requests it holds
 // little, and no buffer.
@@ -35,24 +34,41 @@ connection_slot::connection_slot(thread::worker& w, const net::address_bytes& cl
     const auto most = share ? limits.connections_per_client : limits.client_connections;
     // Whoever speaks for many is not counted with the clients of its network.
     client_ = share.value_or(client);
-    if (w.common.clients.enter(client_, most, limits.client_connections)) {
+    is_stranger_ = w.is_stranger(client);
+    if (w.common.clients.enter(client_, most, limits.client_connections, is_stranger_)) {
         of_ = &w.common.clients;
     }
 }
 
 connection_slot::connection_slot(connection_slot&& other) noexcept
     : of_{std::exchange(other.of_, nullptr)},
-      client_{other.client_} {}
+      client_{other.client_},
+      is_stranger_{other.is_stranger_} {}
 
 connection_slot& connection_slot::operator=(connection_slot&& other) noexcept {
     std::swap(of_, other.of_);
     std::swap(client_, other.client_);
+    std::swap(is_stranger_, other.is_stranger_);
     return *this;
 }
 
 connection_slot::~connection_slot() {
     if (of_ != nullptr) {
-        of_->leave(client_);
+        of_->leave(client_, is_stranger_);
+    }
+}
+
+open_connection::open_connection(thread::worker& w) noexcept : counts_{&w.counts} {
+    counts_->client_open.add();
+}
+
+open_connection::open_connection(open_connection&& other) noexcept
+    : place{std::move(other.place)},
+      counts_{std::exchange(other.counts_, nullptr)} {}
+
+open_connection::~open_connection() {
+    if (counts_ != nullptr) {
+        counts_->client_open.subtract();
     }
 }
 
@@ -60,20 +76,15 @@ session::session(thread::worker& w,
                  net::byte_stream stream,
                  std::size_t listener,
                  const tcp::endpoint& client,
-                 connection_slot place)
+                 open_connection open)
     : w_{w},
+      open_{std::move(open)},
       connection_{w, std::move(stream)},
-      place_among_clients_{std::move(place)},
       for_bytes_{w.io, *this} {
     client_.listener = listener;
     connected_ = {net::canonical(client.address()), client.port()};
     name_client(connected_);
     insert_before(w.connections);  // nothing throws after this
-    w.counts.client_open.add();
-}
-
-session::~session() {
-    w_.counts.client_open.subtract();
 }
 
 void* session::operator new(std::size_t /*size*/) {
@@ -251,13 +262,13 @@ session::next session::take_place() {
     client_.fronted = net::is_in(access.trusted_fronts, connected_.at);
     client_.refused = !client_.fronted && !net::is_in(access.clients, connected_.at);
     judged_by_ = current->number;
-    if (!place_among_clients_) {
-        place_among_clients_ = connection_slot{w_, client_.at};
+    if (!open_.place) {
+        open_.place = connection_slot{w_, client_.at};
     }
-    if (!place_among_clients_ || client_.refused) {
+    if (!open_.place || client_.refused) {
         w_.counts.client_refused.add();
     }
-    if (!place_among_clients_) {
+    if (!open_.place) {
         refuse_head(
             lend(), failure{failure_code::too_many_connections, client_.address}, steady_now());
         drop_unread();
@@ -362,9 +373,8 @@ session::next session::after(ended how) {
 
 // What runs to its end without a wait is told of by the loop too, never within this call.
 void session::answer_later() {
-    asio::co_spawn(w_.io, space_->one->run(), [this](const std::exception_ptr& broken, ended how) {
-        answered(broken, how);
-    });
+    auto on_end = [this](const std::exception_ptr& broken, ended how) { answered(broken, how); };
+    net::begin_coroutine(w_.io, space_->one->run(), std::move(on_end));
 }
 
 void session::answered(const std::exception_ptr& broken, ended how) {
@@ -445,6 +455,13 @@ void session::on_next(std::unique_ptr<sequel> other) {
     go_on([] { return next::sequel; });
 }
 
+std::shared_ptr<void> session::keep_open() {
+    if (!open_for_others_) {
+        open_for_others_ = std::make_shared<open_connection>(std::move(open_));
+    }
+    return open_for_others_;
+}
+
 void session::on_over(const std::exception_ptr& broken, ended how) {
     same_turn_ = false;
     go_on([&] {
@@ -469,7 +486,7 @@ void session::finish(next how) {
         delete this;
         return;
     }
-    asio::co_spawn(w_.io, end(how == next::linger), [this](const std::exception_ptr& broken) {
+    net::begin_coroutine(w_.io, end(how == next::linger), [this](const std::exception_ptr& broken) {
         if (broken) {
             note_broken(broken);
         }
@@ -481,8 +498,8 @@ void session::begin(thread::worker& w,
                     net::byte_stream stream,
                     std::size_t listener,
                     const tcp::endpoint& client,
-                    connection_slot place) {
-    auto* const one = new session{w, std::move(stream), listener, client, std::move(place)};
+                    open_connection open) {
+    auto* const one = new session{w, std::move(stream), listener, client, std::move(open)};
     one->go_on([one] { return one->take_place(); });
 }
 
@@ -493,9 +510,10 @@ awaitable<void> begin_tls(thread::worker& w,
                           tcp_socket socket,
                           std::size_t listener,
                           tcp::endpoint client,
-                          net::tls_identity_ptr identity) {
-    connection_slot place{w, net::canonical(client.address())};
-    if (!place) {
+                          net::tls_identity_ptr identity,
+                          open_connection open) {
+    open.place = connection_slot{w, net::canonical(client.address())};
+    if (!open.place) {
         w.counts.client_refused.add();
         co_return;
     }
@@ -510,18 +528,19 @@ awaitable<void> begin_tls(thread::worker& w,
                    secured.error().detail);
         co_return;
     }
-    session::begin(w, std::move(*secured), listener, client, std::move(place));
+    session::begin(w, std::move(*secured), listener, client, std::move(open));
 }
 
 // A front says whose connection it is before anything else of it, TLS's first byte included.
 awaitable<void> begin_fronted(thread::worker& w,
                               tcp_socket socket,
                               std::size_t listener,
-                              tcp::endpoint front) {
+                              tcp::endpoint front,
+                              open_connection open) {
     const auto current = w.current;
     const auto at = net::canonical(front.address());
-    connection_slot place{w, at};
-    if (!place || !net::is_in(current->options.access.trusted_fronts, at)) {
+    open.place = connection_slot{w, at};
+    if (!open.place || !net::is_in(current->options.access.trusted_fronts, at)) {
         w.counts.client_refused.add();
         co_return;
     }
@@ -534,16 +553,16 @@ awaitable<void> begin_fronted(thread::worker& w,
         co_return;
     }
     const auto client = said->client.value_or(front);
-    place = {};  // the client's own is another
+    open.place = {};  // the client's own is another
     if (const auto identity = current->identities[listener]) {
-        co_await begin_tls(w, std::move(socket), listener, client, identity);
+        co_await begin_tls(w, std::move(socket), listener, client, identity, std::move(open));
     } else {
-        session::begin(w, std::move(socket), listener, client);
+        session::begin(w, std::move(socket), listener, client, std::move(open));
     }
 }
 
 void begin_apart(thread::worker& w, awaitable<void> beginning) {
-    asio::co_spawn(w.io, std::move(beginning), [](const std::exception_ptr& broken) {
+    net::begin_coroutine(w.io, std::move(beginning), [](const std::exception_ptr& broken) {
         if (broken) {
             note_broken(broken);
         }
@@ -553,15 +572,20 @@ void begin_apart(thread::worker& w, awaitable<void> beginning) {
 
 void serve_client(thread::worker& w, net::accepted client, std::size_t listener) {
     w.counts.client_accepted.add();
+    open_connection open{w};
     if (w.current->options.listeners[listener].proxy_protocol) {
-        begin_apart(w, begin_fronted(w, std::move(client.socket), listener, client.from));
+        begin_apart(
+            w, begin_fronted(w, std::move(client.socket), listener, client.from, std::move(open)));
         return;
     }
     if (const auto& identity = w.current->identities[listener]) {
-        begin_apart(w, begin_tls(w, std::move(client.socket), listener, client.from, identity));
+        begin_apart(
+            w,
+            begin_tls(
+                w, std::move(client.socket), listener, client.from, identity, std::move(open)));
         return;
     }
-    session::begin(w, std::move(client.socket), listener, client.from);
+    session::begin(w, std::move(client.socket), listener, client.from, std::move(open));
 }
 
 }  // namespace reprise::proxy::serve

@@ -32,6 +32,23 @@ public:
 private:
     thread::client_census* of_ = nullptr;
     net::address_bytes client_{};
+    bool is_stranger_ = false;
+};
+
+/// A client's connection: counted with those that are open (counters::client_open) from its acceptance on, hands that
+/// are shaken included, for as long as this lives. A drain waits for it.
+/// Threads   its worker's; where that is gone, whoever destroys the loop.
+class open_connection {
+public:
+    explicit open_connection(thread::worker& w) noexcept;
+    open_connection(open_connection&& other) noexcept;
+    open_connection& operator=(open_connection&&) = delete;
+    ~open_connection();
+
+    connection_slot place;  ///< none at first
+
+private:
+    thread_counters* counts_;  // null: moved from
 };
 
 /// Lives on its worker's thread, listed in worker::connections, until the connection has ended;
@@ -43,13 +60,13 @@ class session final : public thread::client_connection,
                       private sequel::owner {
 public:
     /// Begins one. The connection's errors are its own; what can't be begun is closed.
-    /// @param place  the client's, if it has one already
+    /// @param open  with the client's place, if it has one already
     /// @throws std::bad_alloc
     static void begin(thread::worker& w,
                       net::byte_stream stream,
                       std::size_t listener,
                       const tcp::endpoint& client,
-                      connection_slot place = {});
+                      open_connection open);
 
     void end_if_idle() override;
     void abort() override { connection_.abort(); }
@@ -60,8 +77,8 @@ private:
             net::byte_stream stream,
             std::size_t listener,
             const tcp::endpoint& client,
-            connection_slot place);
-    ~session();
+            open_connection open);
+    ~session() = default;
     static void* operator new(std::size_t size);
     static void operator delete(void* memory) noexcept;
 
@@ -97,12 +114,15 @@ private:
     void begin_sequel();
     void on_over(const std::exception_ptr& broken, ended how) override;
     void on_next(std::unique_ptr<sequel> other) override;
+    [[nodiscard]] std::shared_ptr<void> keep_open() override;
 
     [[nodiscard]] awaitable<void> end(bool lingers);
     [[nodiscard]] awaitable<ended> end_sending();
     [[nodiscard]] awaitable<void> linger();
 
     thread::worker& w_;
+    open_connection open_;
+    std::shared_ptr<open_connection> open_for_others_;  // what open_ was, once others hold it too
     http1_connection connection_;
     client_identity client_;
     net::forwarded_client
@@ -110,7 +130,6 @@ private:
     exchange_space_ptr space_;  // null while nothing is asked
     std::unique_ptr<sequel> becomes_;  // behind its last request
     std::uint64_t judged_by_ = 0;      // settings::number
-    connection_slot place_among_clients_;
     net::read_wait for_bytes_;
     std::size_t resume_ = 0;
     bool first_ = true;

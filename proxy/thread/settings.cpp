@@ -148,6 +148,8 @@ settings_ptr make_settings(config::options options, other_files files) {
     // The smaller figures follow the window, so that one setting bounds what a fetch holds.
     next->fetches.read_ahead = std::min<std::uint64_t>(256u << 10, options.collapsing.window / 4);
     next->fetches.first_bytes = next->fetches.read_ahead;
+    next->fetches.unattended.of_one = options.origins.connections_per_client;
+    next->fetches.unattended.of_all = std::max(1u, options.limits.client_connections / 4);
     next->options = std::move(options);
     return next;
 }

@@ -67,9 +67,10 @@ const filter::hash_secret* attach_disk(cache::store& store,
 
 bool client_census::enter(const net::address_bytes& client,
                           unsigned most_of_client,
-                          unsigned most) {
+                          unsigned most,
+                          bool is_stranger) {
     const std::lock_guard lock{guard_};
-    if (all_ >= most) {
+    if (all_ >= most || (is_stranger && strangers_ * strangers_share >= most)) {
         return false;
     }
     auto& own = by_client_[client];
@@ -78,16 +79,18 @@ bool client_census::enter(const net::address_bytes& client,
     }
     ++own;
     ++all_;
+    strangers_ += is_stranger ? 1 : 0;
     return true;
 }
 
-void client_census::leave(const net::address_bytes& client) {
+void client_census::leave(const net::address_bytes& client, bool is_stranger) {
     const std::lock_guard lock{guard_};
     const auto it = by_client_.find(client);
     if (it != by_client_.end() && --it->second == 0) {
         by_client_.erase(it);
     }
     --all_;
+    strangers_ -= is_stranger ? 1 : 0;
 }
 
 common_state::common_state(const config::options& options,
@@ -156,7 +159,7 @@ void worker::disown(const net::origin_address& origin,
                     bool anew) {
     for (const auto& url : kept) {
         const auto key = filter::hash_of(url, common.admission.secret());
-        counts.store_invalidated.add(common.store.invalidate(key, url, wall_now()));
+        counts.store_invalidated.add(common.store.invalidate(key, url));
         common.beside.tell_invalidated(url);
         common.fetches.forget(key, url);
     }
@@ -191,6 +194,11 @@ bool worker::speaks_for_many(const net::address_bytes& client) const {
     const auto& access = current->options.access;
     return net::is_in(access.fronts, client) || net::is_in(access.trusted_fronts, client) ||
            (peers && peers->book->is_peer(net::to_address(client)));
+}
+
+bool worker::is_stranger(const net::address_bytes& client) const {
+    return !net::is_in(current->options.access.clients, client) && !speaks_for_many(client) &&
+           !(peers && peers->book->may_ask(net::to_address(client)));
 }
 
 net::share_holder worker::share_of(const net::address_bytes& client) const {

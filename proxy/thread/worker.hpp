@@ -18,6 +18,7 @@
 #include "proxy/cache/collapse.hpp"
 #include "proxy/cache/kept_lately.hpp"
 #include "proxy/cache/store.hpp"
+#include "proxy/cache/unattended.hpp"
 #include "proxy/cache/uncacheable.hpp"
 #include "proxy/net/address.hpp"
 #include "proxy/net/client_rate.hpp"
@@ -53,16 +54,21 @@ namespace reprise::proxy::thread {
 /// Client connections by address, for limits.connections_per_client. Any thread.
 class client_census {
 public:
-    /// Counts a new connection; false, and nothing is counted, when either limit is reached.
+    /// Of all places those whom we serve nothing have this share together (1 / 16), while they are told so: strangers
+    /// with many addresses can't take the places of those whom we serve.
+    static constexpr unsigned strangers_share = 16;
+
+    /// Counts a new connection; false, and nothing is counted, when one of the limits is reached.
     [[nodiscard]] bool enter(const net::address_bytes& client,
                              unsigned most_of_client,
-                             unsigned most);
-    void leave(const net::address_bytes& client);
+                             unsigned most,
+                             bool is_stranger = false);
+    void leave(const net::address_bytes& client, bool is_stranger = false);
 
 private:
     std::mutex guard_;
     std::unordered_map<net::address_bytes, unsigned, net::address_hash> by_client_;
-    unsigned all_ = 0;
+    unsigned all_ = 0, strangers_ = 0;
 };
 
 /// What the program before this one left it (server/UPGRADE.md).
@@ -94,6 +100,7 @@ struct common_state {
     cache::store store;  ///< before admission: a store on disk brings the secret of all keys
     cache::admission_gate admission;
     cache::advisor advice;
+    cache::unattended_fetches unattended;  ///< before the fetches, which hold its permits
     cache::collapse_table fetches;
     cache::uncacheable_keys uncacheable;
     cache::kept_lately kept_lately;
@@ -167,6 +174,8 @@ struct worker {
     [[nodiscard]] bool speaks_for_many(const net::address_bytes& client) const;
     /// Whose share of what is scarce a request of this client's is charged to.
     [[nodiscard]] net::share_holder share_of(const net::address_bytes& client) const;
+    /// Outside access.clients, and no front or peer: all that it is told is that it is not served.
+    [[nodiscard]] bool is_stranger(const net::address_bytes& client) const;
 
     [[nodiscard]] std::uint64_t next_request_id() noexcept { return ++request_id_; }
 

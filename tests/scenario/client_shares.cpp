@@ -4,6 +4,7 @@
 #include "tests/scenario/figures.hpp"
 #include "tests/scenario/world.hpp"
 
+#include <atomic>
 #include <string>
 #include <vector>
 
@@ -80,6 +81,24 @@ TEST_SUITE("scenario/client_shares") {
         CHECK(two.read().body == "second");
     }
 
+    TEST_CASE("what waits for its own share goes on when a reload makes that larger") {
+        auto settings = with_shares(8, 1);
+        world w{settings};
+        auto& first = w.origin.hold("/first", ok("", "first"));
+        w.origin.on("/second", ok("", "second"));
+        client one{w.proxy.port(), greedy};
+        client two{w.proxy.port(), greedy};
+        one.send(w.request("/first"));
+        REQUIRE(eventually([&] { return w.origin.count("/first") == 1; }));
+        two.send(w.request("/second"));
+        CHECK(never_within_a_moment([&] { return w.origin.count("/second") > 0; }));
+        settings["origins"]["connections_per_client"] = 2;
+        w.proxy.reload(settings);
+        CHECK(two.read().body == "second");
+        first.open();
+        CHECK(one.read().body == "first");
+    }
+
     TEST_CASE("access.fronts are no one client, at the origin or at the door") {
         auto settings = with_shares(8, 2);
         settings["access"]["fronts"] = {greedy};
@@ -121,6 +140,51 @@ TEST_SUITE("scenario/client_shares") {
         CHECK(ask_from(w, modest, w.request("/a")).body == "hello");
         one.connection().reset();
         CHECK(eventually([&] { return ask_from(w, greedy, w.request("/a")).body == "hello"; }));
+    }
+
+    TEST_CASE(
+        "what is validated behind one client's back is no more than its share, of all origins") {
+        std::atomic<unsigned> validated{0};
+        fake_origin another;
+        world w{with_shares(8, 2)};
+        for (auto* one : {&w.origin, &another}) {
+            auto& go = one->make_gate();
+            one->on("/a", [&](origin_request& request, origin_connection& connection) {
+                if (request.has("If-None-Match")) {
+                    ++validated;
+                    go.wait(std::chrono::minutes{1});
+                    connection.send("HTTP/1.1 304 Not Modified\r\nETag: \"1\"\r\n\r\n");
+                    return;
+                }
+                connection.send(ok("Age: 100\r\nETag: \"1\"\r\nCache-Control: max-age=60, "
+                                   "stale-while-revalidate=600\r\n",
+                                   "old"));
+            });
+        }
+        std::vector<std::string> urls;
+        for (int i = 0; i < 4; ++i) {
+            for (const auto* one : {&w.origin, &another}) {
+                urls.push_back(one->url("/a?" + std::to_string(i)));
+            }
+        }
+        for (const auto& url : urls) {
+            REQUIRE(ask_from(w, modest, absolute_request("GET", url)).body == "old");
+        }
+        // On one connection, one behind the other: each is answered at once.
+        client one{w.proxy.port(), greedy};
+        for (const auto& url : urls) {
+            CHECK(one.ask(absolute_request("GET", url)).body == "old");
+        }
+        CHECK(eventually([&] { return validated == 2; }));
+        CHECK(never_within_a_moment([&] { return validated > 2; }));
+        CHECK(ask_from(w, modest, absolute_request("GET", urls.back())).body == "old");
+        CHECK(eventually([&] { return validated == 3; }));
+        w.origin.open_gates();
+        another.open_gates();
+        CHECK(eventually([&] {
+            CHECK(one.ask(absolute_request("GET", urls[5])).body == "old");
+            return validated > 3;
+        }));
     }
 
     TEST_CASE("an upload that has not begun takes no connection from an origin") {

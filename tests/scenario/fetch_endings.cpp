@@ -3,8 +3,12 @@
 
 #include "tests/scenario/crowd.hpp"
 #include "tests/scenario/world.hpp"
+#include "tests/support/wide_link.hpp"
 
 #include <atomic>
+#include <cstddef>
+#include <filesystem>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -175,6 +179,32 @@ TEST_SUITE("scenario/fetch_endings") {
         }));
         CHECK(answer.body == body);
         CHECK(w.origin.count("/a") == 1);
+    }
+
+    TEST_CASE("clients that leave while their origin is dialled leave no connection to it behind") {
+        auto settings = storing_settings();
+        settings["timeouts"]["origin_connect"] = "5m";
+        world w{settings};
+        wide_link silent{{.to = w.origin.port()}};
+        silent.cut();
+        const auto open = [&] {
+            const auto all = "/proc/" + std::to_string(w.proxy.pid()) + "/fd";
+            return std::distance(std::filesystem::directory_iterator{all}, {});
+        };
+        const auto before = open();
+        constexpr std::ptrdiff_t size = 8;
+        std::vector<client> all;
+        for (std::ptrdiff_t i = 0; i < size; ++i) {
+            all.push_back(w.proxy.connect(absolute_request(
+                "GET",
+                "http://127.0.0.1:" + std::to_string(silent.port()) + "/" + std::to_string(i))));
+        }
+        // A connection by which the proxy was found to have started may have ended since.
+        REQUIRE(eventually([&] { return open() >= before + 2 * size - 1; }));
+        for (auto& one : all) {
+            one.connection().reset();
+        }
+        CHECK(eventually([&] { return open() <= before; }));
     }
 
 }  // TEST_SUITE

@@ -245,6 +245,29 @@ TEST_SUITE("scenario/homes") {
         CHECK(f.failed(0) == 1);
     }
 
+    TEST_CASE("a head that is too much with the home's own lines is no fault of the home") {
+        constexpr int most = 40;
+        auto settings = home_settings();
+        settings["limits"]["fields"] = most;
+        homes f{2, settings};
+        f.serve_everything();
+        const auto path = f.path_of(1, 0), other = f.path_of(1, 0);
+        std::string fields = "Cache-Control: max-age=600\r\n";
+        for (int i = 3; i < most; ++i) {  // with Date and Content-Length
+            fields += "X-" + std::to_string(i) + ": 1\r\n";
+        }
+        f.origin.on(path, ok(fields, "long"));
+        CHECK(f[1].get(f.origin.url(path)).body == "long");
+        CHECK(f[0].get(f.origin.url(path)).body == "long");
+        CHECK(f.origin.count(path) == 2);
+        CHECK(f.failed(0) == 1);
+        const auto asked = f.asked(0);
+        CHECK(f[0].get(f.origin.url(other)).body == "body of " + other);
+        CHECK(f.asked(0) == asked + 1);
+        CHECK(f.failed(0) == 1);
+        CHECK(f[0].errors().find("passed by from now on") == std::string::npos);
+    }
+
     TEST_CASE("a home whose own way out is shut says nothing of the origin") {
         homes f{2};
         f.serve_everything("Cache-Control: no-store\r\n");

@@ -9,6 +9,7 @@
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <sys/resource.h>
 
 TEST_SUITE("scenario/parents") {
 
@@ -207,23 +208,75 @@ TEST_SUITE("scenario/parents") {
     }
 
     TEST_CASE("a parent that does not know us is gone around where the origin may be asked") {
-        strangers f{1};
-        f.serve_everything("Cache-Control: no-store\r\n");
-        fake_origin gate;
-        gate.otherwise([](auto&, auto& connection) {
+        // A Squid's own pages have its Via.
+        for (const std::string via : {"", "Via: 1.1 gate (squid)\r\n"}) {
+            CAPTURE(via);
+            strangers f{1};
+            f.serve_everything("Cache-Control: no-store\r\n");
+            fake_origin gate;
+            gate.otherwise([via](auto&, auto& connection) {
+                connection.send(answer("407 Proxy Authentication Required",
+                                       via + "Proxy-Authenticate: Basic realm=\"x\"\r\n",
+                                       "who?"));
+            });
+            f.tell(0, json::array({parent_at("gate", gate.port())}));
+            REQUIRE(eventually([&] { return f[0].stats()["parents"]["up"].contains("gate"); }));
+            CHECK(f[0].get(f.origin.url("/a")).body == "body of /a");
+            CHECK(f[0].ask("DELETE", f.origin.url("/b")).body == "body of /b");
+            CHECK(f.text(0, "/parents/trouble/gate") == "parent_refused");
+            CHECK(eventually([&] {
+                return f[0].errors().find("gate: a parent that is gone around from now on: "
+                                          "parent_refused") != std::string::npos;
+            }));
+        }
+    }
+
+    TEST_CASE("an origin's 407 is the client's answer, and none of the parent's doing") {
+        strangers f{2};
+        f.origin.otherwise([](auto&, auto& connection) {
             connection.send(answer("407 Proxy Authentication Required",
                                    "Proxy-Authenticate: Basic realm=\"x\"\r\n",
-                                   "who?"));
+                                   "the origin's"));
         });
-        f.tell(0, json::array({parent_at("gate", gate.port())}));
-        REQUIRE(eventually([&] { return f[0].stats()["parents"]["up"].contains("gate"); }));
+        f.tell(0, json::array({parent_at("p", f[1].port())}));
+        REQUIRE(eventually([&] { return f[0].stats()["parents"]["up"].contains("p"); }));
+        for (const std::string method : {"GET", "DELETE"}) {
+            CAPTURE(method);
+            const auto got = f[0].ask(method, f.origin.url("/" + method));
+            CHECK(got.status == 407);
+            CHECK(got.body == "the origin's");
+            CHECK_FALSE(got.has("Proxy-Authenticate"));
+            CHECK(f.origin.count("/" + method) == 1);
+        }
+        CHECK(figure(f[0].stats(), "/parents/up/p") == 1);
+        CHECK(f[0].errors().find("gone around") == std::string::npos);
+    }
+
+    TEST_CASE("a head that is too much with the parent's own lines has no connection distrusted") {
+        auto settings = node_settings();
+        settings["threads"] = 1;  // each has connections of its own
+        settings["limits"]["fields"] = 40;
+        fleet f{0};
+        f.add(settings);
+        f.add(node_settings());
+        f.serve_everything("Cache-Control: no-store\r\n");
+        std::string many;
+        for (unsigned i = 0; i < 40; ++i) {
+            many += "X-" + std::to_string(i) + ": 1\r\n";
+        }
+        f.origin.on("/many", ok(many, "many"));
+        f.tell(0, json::array({parent_at("p", f[1].port())}));
+        REQUIRE(eventually([&] { return f[0].stats()["parents"]["up"].contains("p"); }));
         CHECK(f[0].get(f.origin.url("/a")).body == "body of /a");
-        CHECK(f[0].ask("DELETE", f.origin.url("/b")).body == "body of /b");
-        CHECK(f.text(0, "/parents/trouble/gate") == "parent_refused");
-        CHECK(eventually([&] {
-            return f[0].errors().find("gate: a parent that is gone around from now on: "
-                                      "parent_refused") != std::string::npos;
-        }));
+        const auto got = f[0].get(f.origin.url("/many"));
+        CHECK(got.status == 502);
+        CHECK(got.body.find("response_head_too_large") != std::string::npos);
+        CHECK(f[0].get(f.origin.url("/b")).body == "body of /b");
+        const auto reused = figure(f[0].stats(), "/origins/reused");
+        CHECK(f[0].get(f.origin.url("/c")).body == "body of /c");
+        CHECK(figure(f[0].stats(), "/origins/reused") == reused + 1);
+        CHECK(figure(f[0].stats(), "/origins/surplus") == 0);
+        CHECK(figure(f[0].stats(), "/parents/up/p") == 1);
     }
 
     TEST_CASE("requests that one outage meets together are one failure of the parent") {
@@ -288,6 +341,32 @@ TEST_SUITE("scenario/parents") {
         CHECK(figure(f[0].stats(), "/parents/up/p") == 1);
         busy.open();
         CHECK(first.read().body == "of the parent");
+    }
+
+    // UBSan asks through a pipe whether memory may be read.
+    TEST_CASE("a parent that can't be asked for want of descriptors is not down" *
+              doctest::skip(sanitized)) {
+        strangers f{1};
+        fake_origin parent;
+        parent.otherwise([](auto&, auto& connection) {
+            connection.send(
+                ok("Cache-Control: no-store\r\nConnection: close\r\n", "of the parent"));
+            connection.close();
+        });
+        f.tell(0, json::array({parent_at("p", parent.port())}));
+        REQUIRE(eventually([&] { return f[0].stats()["parents"]["up"].contains("p"); }));
+        client one{f[0].port()};
+        const auto asked = absolute_request("GET", f.origin.url("/a"));
+        REQUIRE(one.ask(asked).body == "of the parent");
+        rlimit before{};
+        REQUIRE(::prlimit(f[0].pid(), RLIMIT_NOFILE, nullptr, &before) == 0);
+        auto none = before;
+        none.rlim_cur = 1;  // those that are open stay
+        REQUIRE(::prlimit(f[0].pid(), RLIMIT_NOFILE, &none, nullptr) == 0);
+        CHECK(one.ask(asked).status == 503);
+        REQUIRE(::prlimit(f[0].pid(), RLIMIT_NOFILE, &before, nullptr) == 0);
+        CHECK(figure(f[0].stats(), "/parents/up/p") == 1);
+        CHECK(one.ask(asked).body == "of the parent");
     }
 
     TEST_CASE("parents that a reload took away while a sibling answered are asked no more") {

@@ -141,11 +141,46 @@ TEST_SUITE("scenario/request_bodies") {
         const auto answer = one.read("POST");
         CHECK(answer.status == 413);
         CHECK(answer.body == "no");
+        CHECK(answer.get("Connection") == "close");
         // The client may give up the body only with the connection: nothing that it sends now may
         // be read as a request unless the whole body has come.
         one.send(w.request("/b"));
         CHECK(one.read_to_end(a_moment).bytes.empty());
         CHECK(w.origin.count("/b") == 0);
+    }
+
+    TEST_CASE("who has a final answer in place of 100 Continue is told that the connection ends") {
+        world w{basic_settings()};
+        w.origin.on_head("/soon", sends(ok("", "soon")));
+        const auto status_of = [&w](const std::string& path) {
+            auto one = w.proxy.connect(absolute_request(
+                "POST", w.origin.url(path), "Expect: 100-continue\r\nContent-Length: 5\r\n"));
+            const auto got = one.read("POST");
+            CHECK(got.get("Connection") == "close");
+            CHECK(one.is_closed_by_proxy());
+            return got.status;
+        };
+        CHECK(status_of("/soon") == 200);
+        w.origin.stop();
+        CHECK(status_of("/gone") == 502);
+    }
+
+    TEST_CASE("behind a body that came when it was asked for the connection goes on") {
+        world w{basic_settings()};
+        w.origin.on_head("/a", [](origin_request& request, origin_connection& connection) {
+            connection.send("HTTP/1.1 100 Continue\r\n\r\n");
+            connection.read_body(request);
+            connection.send(answer("409 Conflict", "", "no"));
+        });
+        w.origin.on("/b", ok("", "next"));
+        auto one = w.proxy.connect(absolute_request(
+            "POST", w.origin.url("/a"), "Expect: 100-continue\r\nContent-Length: 5\r\n"));
+        CHECK(one.read_one_head().status == 100);
+        one.send("hello");
+        const auto got = one.read("POST");
+        CHECK(got.status == 409);
+        CHECK_FALSE(got.has("Connection"));
+        CHECK(one.ask(w.request("/b")).body == "next");
     }
 
     TEST_CASE("a client that does not wait for 100 Continue is served too") {

@@ -457,6 +457,32 @@ TEST_SUITE("scenario/response_framing") {
         CHECK(w.origin.count("/next") == 2);
     }
 
+    TEST_CASE("an answer that is not taken is no rest of another: its origin is trusted on") {
+        world w;
+        w.origin.on("/a", ok("Cache-Control: no-store\r\n", "mine"));
+        std::string many;
+        for (unsigned i = 0; i < 300; ++i) {
+            many += "X-" + std::to_string(i) + ": 1\r\n";
+        }
+        const std::string odd[] = {"HTTP/1.1 999 Odd\r\nContent-Length: 5\r\n\r\nhello",
+                                   ok(many, "hello")};
+        auto one = w.proxy.connect();
+        for (const auto& raw : odd) {
+            CAPTURE(raw.substr(0, 20));
+            w.origin.on("/odd", raw);
+            const auto before = w.origin.count("/odd");
+            CHECK(one.ask(w.request("/a")).body == "mine");
+            CHECK(one.ask(w.request("/odd")).status == 502);
+            CHECK(w.origin.count("/odd") == before + 2);  // once more on a new connection
+        }
+        const auto connections = w.origin.connections();
+        for (int i = 0; i < 4; ++i) {
+            CHECK(one.ask(w.request("/a")).body == "mine");
+        }
+        CHECK(w.origin.connections() <= connections + 1);
+        CHECK(w.proxy.stats()["origins"]["surplus"] == 0);
+    }
+
     TEST_CASE("a status that is none, and a length with a hole in it, are 502") {
         world w;
         w.origin.on("/b", ok("", "next"));

@@ -60,4 +60,19 @@ TEST_CASE("what a row says agrees with itself") {
     }
 }
 
+TEST_CASE("what this proxy lacks itself is a failure of nobody else") {
+    const std::set<failure_code> ours{failure_code::origin_connection_limit,
+                                      failure_code::client_share_used,
+                                      failure_code::draining,
+                                      failure_code::out_of_memory,
+                                      failure_code::internal};
+    for (unsigned i = 0; i < failures; ++i) {
+        const auto code = static_cast<failure_code>(i);
+        CAPTURE(facts_of(code).name);
+        CHECK(is_our_own_lack(code) == ours.contains(code));
+        CHECK((!is_our_own_lack(code) || origin_trouble_of(code) == origin_trouble::none));
+        CHECK_FALSE((is_our_own_lack(code) && is_of_parent(code)));
+    }
+}
+
 TEST_SUITE_END();

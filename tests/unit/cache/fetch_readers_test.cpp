@@ -333,6 +333,112 @@ TEST_CASE("without readers a fetch goes on only if it is stored and nearly there
     }
 }
 
+namespace {
+
+/// One that may go on without readers as often as this says.
+struct permitted {
+    explicit permitted(unsigned most_of_all) : most{.of_one = 9, .of_all = most_of_all} {
+        source->producer_is(
+            {},
+            [this] { ++stops; },
+            [this] {
+                ++asked;
+                return all.enter({}, most);
+            });
+    }
+
+    unattended_bounds most;
+    unattended_fetches all;
+    unsigned asked = 0;
+    int stops = 0;
+    std::shared_ptr<fetch> source = begun();
+};
+
+constexpr std::uint64_t kept_length = 100 * kib;
+
+}  // namespace
+
+TEST_CASE(
+    "what goes on without readers has a permit, one for all who leave, to its producer's end") {
+    permitted at{1};
+    client one{at.source};
+    client two{at.source};
+    REQUIRE(at.source->keep_whole());
+    at.source->producer_head(head_of(kept_length));
+    SUBCASE("it is nearly there") {
+        produce(*at.source, kept_length - small.finish);
+    }
+    SUBCASE("it is said to go on") {
+        at.source->producer_unattended();
+    }
+    one.leave();
+    CHECK(at.asked == 0);  // somebody reads it
+    two.leave();
+    CHECK(!at.source->abandoned());
+    CHECK(at.all.size() == 1);
+    client late{at.source};
+    REQUIRE(late.reader);
+    late.leave();
+    CHECK(!at.source->abandoned());
+    CHECK(at.asked == 1);
+    at.source->producer_left();
+    CHECK(at.all.size() == 0);
+}
+
+TEST_CASE("where there is no permit it is given up, as if nobody wanted the rest") {
+    permitted at{0};
+    client one{at.source};
+    REQUIRE(at.source->keep_whole());
+    at.source->producer_head(head_of(kept_length));
+    SUBCASE("it is nearly there") {
+        produce(*at.source, kept_length - small.finish);
+    }
+    SUBCASE("it is said to go on") {
+        at.source->producer_unattended();
+    }
+    one.leave();
+    CHECK(at.asked == 1);
+    CHECK(at.source->abandoned());
+    CHECK(at.stops == 1);
+}
+
+TEST_CASE("what is given up anyway, or is over, asks for no permit") {
+    permitted at{1};
+    client one{at.source};
+    SUBCASE("nothing of it is kept") {
+        at.source->producer_head(head_of(kept_length));
+        at.source->producer_unattended();
+        one.leave();
+        CHECK(at.source->abandoned());
+    }
+    SUBCASE("it is over") {
+        REQUIRE(at.source->keep_whole());
+        at.source->producer_head(head_of());
+        at.source->producer_unattended();
+        at.source->producer_finish("");
+        one.leave();
+        CHECK(!at.source->abandoned());
+    }
+    CHECK(at.asked == 0);
+}
+
+TEST_CASE("one that begins unattended has its permit from then on") {
+    permitted at{1};
+    at.source->producer_unattended(at.all.enter({}, at.most));
+    client one{at.source};
+    one.leave();
+    CHECK(!at.source->abandoned());
+    CHECK(at.asked == 0);
+    CHECK(at.all.size() == 1);
+    SUBCASE("until its producer ends") {
+        at.source->producer_left();
+    }
+    SUBCASE("or it has gone without one") {
+        at.source.reset();
+    }
+    CHECK(at.all.size() == 0);
+}
+
 TEST_CASE("a finished fetch is not given up when its readers leave") {
     const auto source = begun();
     client one{source};

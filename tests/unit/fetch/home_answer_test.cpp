@@ -36,6 +36,20 @@ TEST_SUITE("fetch/home_answer") {
         CHECK(of_page(failure_code::host_blocked, "the-home-of-others").what == kind::passed_on);
     }
 
+    TEST_CASE("what has a Via is passed on, whatever name its origin wrote into it") {
+        for (const auto code : {failure_code::no_parent,
+                                failure_code::draining,
+                                failure_code::connect_refused,
+                                failure_code::host_blocked}) {
+            CAPTURE(facts_of(code).name);
+            std::string page;
+            http::append_error_page(page, failure{code, "seen"}, {.pseudonym = "the-home"});
+            CHECK(page.find("\r\nVia: ") == std::string::npos);
+            page.insert(page.find("\r\n") + 2, "Via: 1.1 the-home\r\n");
+            CHECK(judged(page).what == kind::passed_on);
+        }
+    }
+
     TEST_CASE("what failed behind it is as if this node had asked") {
         for (const auto code : {failure_code::connect_refused,
                                 failure_code::dns_timeout,
@@ -66,7 +80,6 @@ TEST_SUITE("fetch/home_answer") {
     TEST_CASE("one that answers nothing for now is held to account for it") {
         for (const auto code : {failure_code::no_parent,
                                 failure_code::parent_certificate,
-                                failure_code::draining,
                                 failure_code::too_many_connections,
                                 failure_code::loop_detected,
                                 failure_code::user_unknown}) {
@@ -74,6 +87,14 @@ TEST_SUITE("fetch/home_answer") {
             const auto got = of_page(code);
             CHECK(got.what == kind::unfit);
             CHECK(got.why.code == code);
+        }
+        // What it lacks would be held against nobody, were it this node's own lack.
+        for (const auto code : {failure_code::draining, failure_code::out_of_memory}) {
+            CAPTURE(facts_of(code).name);
+            const auto got = of_page(code);
+            CHECK(got.what == kind::unfit);
+            CHECK_FALSE(is_our_own_lack(got.why.code));
+            CHECK(got.why.detail == "the-home says so: " + std::string{facts_of(code).name});
         }
         const auto of_old = judged("HTTP/1.1 503 x\r\nProxy-Status: the-home; error=x\r\n\r\n");
         CHECK(of_old.what == kind::unfit);

@@ -1,5 +1,6 @@
 #include "proxy/fetch/upload.hpp"
 #include "tests/unit/net/loop.hpp"
+#include "tests/unit/net/pool_bench.hpp"
 
 #include <doctest/doctest.h>
 
@@ -7,6 +8,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace reprise::proxy::net::test::of_upload {
 
@@ -36,6 +39,17 @@ http::body_framing of_length(std::uint64_t bytes) {
     framing.kind = http::body_kind::length;
     framing.length = bytes;
     return framing;
+}
+
+/// As much as goes through it while nobody reads at the far end.
+void fill(test_loop& loop, tcp_socket& client) {
+    const std::string text(1u << 20, 'b');
+    error_code full;
+    client.non_blocking(true);
+    for (unsigned in_vain = 0; in_vain < 50;) {
+        in_vain = client.write_some(asio::buffer(text), full) == 0 ? in_vain + 1 : 0;
+        loop.run_for(std::chrono::milliseconds{1});
+    }
 }
 
 http::body_framing in_chunks() {
@@ -70,6 +84,22 @@ TEST_CASE("what was read when it is stopped is counted: the next request begins 
         next.append(rest.data(), bench.client->socket().try_read(asio::buffer(rest), none));
         CHECK(next == "GET /next");
     }
+}
+
+TEST_CASE("a client whose last chunk came owes nothing more, though the origin does not take it") {
+    upload_bench bench;
+    bench.says("5\r\nhello\r\n");
+    bench.begin(in_chunks());
+    bench.run_until([&] { return bench.body->passed_on() > 0; });
+    bench.to.theirs.set_option(asio::socket_base::linger{true, 0});
+    bench.to.theirs.close();
+    bench.says("0\r\n\r\n");
+    bench.run_until([&] { return bench.ended; });
+    REQUIRE(bench.body->state() == upload::phase::origin_failed);
+    // And no byte of it is waited for.
+    const auto begun = steady_now();
+    CHECK(bench.finish(upload::drain(bench.body, 100'000)) == ended::keep);
+    CHECK(steady_now() - begun < reprise::config::options{}.timeouts.client_body);
 }
 
 TEST_CASE("a piece that an origin does not take outlives its client") {
@@ -111,6 +141,48 @@ TEST_CASE("a piece that an origin does not take outlives its client") {
         }
         CHECK(heard.find('!') == std::string::npos);
     }
+}
+
+// What a reading knew of the client's socket has gone with that, and something else may lie in its place.
+TEST_CASE("one that was abandoned may be stopped, and its client's time pass, when that has gone") {
+    upload_bench bench;
+    bench.begin(of_length(64u << 20));
+    fill(bench, bench.from.theirs);
+    REQUIRE(bench.body->state() == upload::phase::running);
+    bench.body->abandon();
+    bench.client.reset();
+    const std::vector<char> in_its_place(sizeof(client_stream), '!');
+    bench.body->stop();
+    bench.timer.stop();
+    bench.origin.reset();
+    bench.run_until([&] { return bench.ended; });
+    CHECK(bench.ended);
+    CHECK(bench.body->state() == upload::phase::stopped);
+}
+
+TEST_CASE("one whose producer has gone keeps the connection that it writes to until it ends") {
+    pool_bench at;
+    auto from = connected_pair(at.io);
+    client_stream client{byte_stream{std::move(from.ours)}, at.timer};
+    auto origin = at.lease();
+    const auto body = std::make_shared<upload>(
+        client, of_length(64u << 20), reprise::config::options{}, false, at.timer);
+    bool is_over = false;
+    auto on_end = [&](std::exception_ptr) { is_over = true; };
+    asio::co_spawn(at.io, upload::run(body, origin.socket()), on_end);
+    SUBCASE("where its client says nothing") {
+        asio::write(from.theirs, asio::buffer("hello", 5));
+        at.run_until([&] { return body->passed_on() > 0; });
+    }
+    SUBCASE("where its origin takes nothing") {
+        fill(at, from.theirs);
+    }
+    REQUIRE(body->state() == upload::phase::running);
+    body->outlive(std::move(origin));
+    CHECK(at.open() == 1);
+    at.run_until([&] { return is_over; });
+    CHECK(is_over);
+    CHECK(at.open() == 0);
 }
 
 TEST_SUITE_END();

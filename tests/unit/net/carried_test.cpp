@@ -5,11 +5,13 @@
 
 #include <array>
 #include <fcntl.h>
+#include <memory>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <optional>
 #include <string>
 #include <sys/socket.h>
+#include <utility>
 
 using namespace reprise::proxy;
 using namespace reprise::proxy::net;
@@ -36,10 +38,11 @@ socket_pair narrow_pair(asio::io_context& io) {
 }
 
 struct carried_bench : test_loop {
-    explicit carried_bench(std::chrono::milliseconds patience = carried_write_patience)
+    explicit carried_bench(std::chrono::milliseconds patience = carried_write_patience,
+                           std::shared_ptr<void> held = nullptr)
         : pair{narrow_pair(io)},
           outer{pair.ours.native_handle()} {
-        auto made = carry(byte_stream{std::move(pair.ours)}, timer, patience);
+        auto made = carry(byte_stream{std::move(pair.ours)}, timer, patience, std::move(held));
         REQUIRE(made.has_value());
         near = std::move(*made);
     }
@@ -143,6 +146,26 @@ TEST_CASE("what is left behind a closed near end has one period in all") {
     bench.run_until([&] { return far.end.has_value(); });
     REQUIRE(far.end);
     CHECK(*far.end == asio::error::connection_reset);
+    CHECK(bench.outer_is_closed());
+}
+
+TEST_CASE("what is to last as long as the outer connection does, and goes with it") {
+    auto token = std::make_shared<int>();
+    const std::weak_ptr<int> held = token;
+    carried_bench bench{carried_write_patience, std::move(token)};
+    bench.start([](tcp_socket& near) -> awaitable<void> {
+        static_cast<void>(co_await write_text(near, pattern(1'000'000)));
+    }(bench.near));
+    bench.settle();  // as much as goes has gone
+    bench.near.close();
+    bench.settle();
+    CHECK_FALSE(bench.outer_is_closed());
+    CHECK_FALSE(held.expired());
+    bench.start([](tcp_socket& far) -> awaitable<void> {
+        static_cast<void>(co_await read_to_end(far));
+    }(bench.pair.theirs));
+    bench.run_until([&] { return held.expired(); });
+    CHECK(held.expired());
     CHECK(bench.outer_is_closed());
 }
 

@@ -1,14 +1,14 @@
+#include "proxy/base/sanitized.hpp"
 #include "proxy/net/dial.hpp"
 #include "tests/unit/net/addresses.hpp"
 #include "tests/unit/net/loop.hpp"
+#include "tests/unit/net/silent_port.hpp"
 
 #include <algorithm>
 #include <deque>
-#include <filesystem>
-#include <iterator>
 #include <memory>
 #include <optional>
-#include <sys/socket.h>
+#include <sys/resource.h>
 
 using namespace reprise::proxy;
 using namespace reprise::proxy::net;
@@ -36,30 +36,6 @@ struct dial_bench : test_loop {
                            std::optional<steady_time> until = {}) {
         return finish(dial(names, guard, host, port, exempt, until.value_or(late())));
     }
-};
-
-/// An address of this machine where connections are neither accepted nor refused: the backlog is
-/// full, so that the first packet of a connection is dropped.
-struct silent_port {
-    /// @throws where `port` is not free there
-    explicit silent_port(asio::io_context& io, const asio::ip::address& at, std::uint16_t port = 0)
-        : acceptor(io) {
-        acceptor.open(at.is_v6() ? tcp::v6() : tcp::v4());
-        acceptor.bind({at, port});
-        acceptor.listen(0);
-        for (int i = 0; i < 4; ++i) {
-            auto& each = *fill.emplace_back(std::make_unique<tcp_socket>(io));
-            each.open(acceptor.local_endpoint().protocol());
-            each.non_blocking(true);
-            // Asio's own connect would wait for the outcome.
-            const auto to = acceptor.local_endpoint();
-            static_cast<void>(
-                ::connect(each.native_handle(), to.data(), static_cast<socklen_t>(to.size())));
-        }
-    }
-    std::uint16_t port() const { return acceptor.local_endpoint().port(); }
-    tcp_acceptor acceptor;
-    std::vector<std::unique_ptr<tcp_socket>> fill;
 };
 
 /// One port, answering at 127.0.0.1 and silent at 127.0.0.9. A port that is free at the one address
@@ -192,9 +168,6 @@ TEST_CASE(
     addresses.emplace_back("127.0.0.1");
     bench.server.set("slow.test", dns_type::a, {0, addresses});
     bench.server.set("slow.test", dns_type::aaaa, {});
-    const auto descriptors = [] {
-        return std::distance(std::filesystem::directory_iterator{"/proc/self/fd"}, {});
-    };
     const auto before = descriptors();
     std::ptrdiff_t most = 0;
     deadline look{bench.timer, [&] {
@@ -221,6 +194,58 @@ TEST_CASE("silence until the deadline is a timeout") {
         REQUIRE(socket.has_error());
         CHECK(socket.error().code == failure_code::connect_timeout);
     }
+}
+
+namespace {
+
+/// While it lives there is no descriptor for this process; those that are open stay.
+class no_descriptors {
+public:
+    no_descriptors() {
+        REQUIRE(::getrlimit(RLIMIT_NOFILE, &before_) == 0);
+        auto none = before_;
+        none.rlim_cur = 0;
+        REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
+    }
+    ~no_descriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+    no_descriptors(const no_descriptors&) = delete;
+    no_descriptors& operator=(const no_descriptors&) = delete;
+
+private:
+    rlimit before_{};
+};
+
+}  // namespace
+
+// UBSan asks through a pipe whether memory may be read.
+TEST_CASE(
+    "without a descriptor nobody knows whether it can be reached, by one address or by several" *
+    doctest::skip(heap_is_watched)) {
+    dial_bench bench;
+    const closed_port closed{bench.io};
+    bench.server.set("many.test", dns_type::a, {0, {"127.0.0.1", "127.0.0.2"}});
+    bench.server.set("many.test", dns_type::aaaa, {});
+    for (const auto* host : {"127.0.0.1", "many.test"}) {
+        CAPTURE(host);
+        REQUIRE(bench.to(host, closed.port).has_error());  // the name is known now
+        std::optional<attempt<tcp_socket>> got;
+        {
+            const no_descriptors now;
+            got.emplace(bench.to(host, closed.port));
+        }
+        REQUIRE(got->has_error());
+        CHECK(got->error().code == failure_code::out_of_memory);
+    }
+}
+
+TEST_CASE("that all local ports are in use is our own lack, that no address leads there is none") {
+    const auto said = make_error_code(boost::system::errc::address_not_available);
+    CHECK(nothing_left(said, {ip("127.0.0.1"), 80}));
+    // Where the system says the same of a socket that takes no port of those, it is the address.
+    CHECK_FALSE(nothing_left(said, {ip("255.255.255.255"), 80}));
+    CHECK_FALSE(nothing_left(asio::error::host_unreachable, {ip("127.0.0.1"), 80}));
+    CHECK_FALSE(nothing_left(asio::error::connection_refused, {ip("127.0.0.1"), 80}));
+    CHECK(nothing_left(asio::error::no_descriptors, {ip("127.0.0.1"), 80}));
 }
 
 TEST_CASE("a name that does not exist is the resolver's error") {

@@ -1,5 +1,12 @@
 #include "proxy/net/io.hpp"
+#include "proxy/net/pace.hpp"
+#include "tests/unit/net/byte_stream_bench.hpp"
 #include "tests/unit/net/loop.hpp"
+
+#include <chrono>
+#include <string>
+#include <sys/socket.h>
+#include <thread>
 
 using namespace reprise::proxy;
 using namespace reprise::proxy::net;
@@ -11,6 +18,17 @@ awaitable<error_code> send_pieces(byte_stream& socket,
     const std::array pieces{asio::const_buffer{asio::buffer(first)},
                             asio::const_buffer{asio::buffer(second)}};
     co_return co_await write_all(socket, pieces);
+}
+
+/// The kernel takes nothing more, and what it holds is none of the session's, which owes nothing.
+void fill_kernel(byte_stream& of) {
+    const std::string block(64 << 10, 'x');
+    for (int quiet = 0; quiet < 20; ++quiet) {
+        while (::send(of.native_handle(), block.data(), block.size(), MSG_NOSIGNAL) > 0) {
+            quiet = 0;
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds{5});
+    }
 }
 }  // namespace
 
@@ -68,6 +86,20 @@ TEST_CASE("writing to a connection that is gone is an error, not a signal") {
         return error.failed();
     });
     CHECK(error.failed());
+}
+
+TEST_CASE("to say the end nobody waits whose time is over, though nothing ends that wait") {
+    stream_bench bench{true};
+    fill_kernel(*bench.stream);
+    error_code error;
+    REQUIRE_FALSE(bench.stream->try_end(error));
+    REQUIRE_FALSE(error);  // there is no room for it
+    pace_guard owed{bench.timer, [] { return std::uint64_t{0}; }, [] {}};
+    owed.begin(1, std::chrono::milliseconds{10});
+    bench.run_until([&] { return owed.expired(); });
+    REQUIRE(owed.expired());
+    CHECK_FALSE(bench.finish(end_sending(*bench.stream, owed)));
+    bench.stream->reset();
 }
 
 TEST_SUITE_END();

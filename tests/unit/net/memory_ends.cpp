@@ -9,12 +9,16 @@ namespace {
 
 constexpr unsigned no_end = std::numeric_limits<unsigned>::max();
 thread_local unsigned still_allocated = no_end;
+thread_local unsigned still_refused = 0;
 
 bool has_memory() noexcept {
     if (still_allocated == no_end) {
         return true;
     }
     if (still_allocated == 0) {
+        if (still_refused != no_end && --still_refused == 0) {
+            still_allocated = no_end;
+        }
         return false;
     }
     --still_allocated;
@@ -31,6 +35,10 @@ bool has_memory() noexcept {
     }
     return memory;
 }
+// Sorting asks so for its room; AddressSanitizer's own would be freed by ours.
+[[gnu::noinline]] void* operator new(std::size_t size, const std::nothrow_t& /*unused*/) noexcept {
+    return has_memory() ? std::malloc(size == 0 ? 1 : size) : nullptr;
+}
 [[gnu::noinline]] void operator delete(void* memory) noexcept {
     std::free(memory);
 }
@@ -45,7 +53,8 @@ extern "C" void* aligned_alloc(std::size_t alignment, std::size_t size) noexcept
 
 namespace reprise::proxy::net {
 
-memory_ends::memory_ends(unsigned still) noexcept {
+memory_ends::memory_ends(unsigned still, unsigned refused) noexcept {
+    still_refused = refused;
     still_allocated = still;
 }
 

@@ -2,13 +2,16 @@
 // Memory that ends where a test wants it to: whether what was begun then is undone.
 // This program's operator new and aligned_alloc (from which Asio takes its operations) are memory_ends.cpp's.
 
+#include <limits>
+
 namespace reprise::proxy::net {
 
-/// While it lives this thread allocates `still` times more, and then what it asks for is refused. One
-/// at a time. What a test says of it is to be said when it is gone, since that takes memory too.
+/// While it lives this thread allocates `still` times more, and then what it asks for is refused, `refused` times (one or
+/// more). One at a time. What a test says of it is to be said when it is gone, since that takes memory too.
 class memory_ends {
 public:
-    explicit memory_ends(unsigned still = 0) noexcept;
+    explicit memory_ends(unsigned still = 0,
+                         unsigned refused = std::numeric_limits<unsigned>::max()) noexcept;
     ~memory_ends();
     memory_ends(const memory_ends&) = delete;
     memory_ends& operator=(const memory_ends&) = delete;

@@ -510,6 +510,24 @@ TEST_CASE("an idle connection is closed when it has been unused for too long") {
     CHECK(bench.open() == 0);
 }
 
+TEST_CASE(
+    "a connection in steady use is dialled anew when an answer of name servers would be too old") {
+    pool_bench bench{{.idle_timeout = 10s}, 1s};
+    auto first = bench.lease();
+    const auto port = port_of(first);
+    first.give_back();
+    const auto since = steady_now();
+    auto used = port;
+    while (used == port && steady_now() - since < 60s) {
+        auto again = bench.lease();
+        used = port_of(again);
+        again.give_back();
+    }
+    CHECK(used != port);
+    CHECK(bench.pool.figures().dials == 2);
+    CHECK(steady_now() - since >= 900ms);
+}
+
 TEST_CASE("an idle connection is judged by the guard of the day") {
     pool_bench bench;
     bench.lease().give_back();

@@ -41,11 +41,18 @@ inline awaitable<void> acquire_into(origin_pool& pool, origin_address to, waitin
 
 /// A pool, and an origin that accepts and says nothing.
 struct pool_bench : test_loop {
-    explicit pool_bench(config::origin_options wanted = {})
-        : origin(listen_on_loopback(io)),
+    explicit pool_bench(config::origin_options wanted = {},
+                        std::chrono::seconds longest = std::chrono::hours{1})
+        : names{timer, keeping(asking(server), longest)},
+          origin(listen_on_loopback(io)),
           port(origin.local_endpoint().port()),
           pool(timer, names, make_guard(loopback_access()), wanted) {
         accept();
+    }
+
+    static config::dns_options keeping(config::dns_options of, std::chrono::seconds longest) {
+        of.max_ttl = longest;
+        return of;
     }
 
     void accept() {
@@ -105,7 +112,7 @@ struct pool_bench : test_loop {
     std::uint64_t idle() const { return pool.figures().idle; }
 
     fake_dns server;
-    resolver names{timer, asking(server)};
+    resolver names;
     tcp_acceptor origin;
     std::uint16_t port;
     std::deque<tcp_socket> accepted;

@@ -419,26 +419,6 @@ TEST_CASE("answers with as many addresses as UDP carries are had whole, of both 
     CHECK(answer_texts(test.ask(names, "many.test")).size() == 28 + 14);
 }
 
-TEST_CASE("new settings ask the new server and forget what the old one said") {
-    with_dns test;
-    test.server.set_v4("a.test", "192.0.2.1");
-    test.server.set("slow.test", dns_type::a, {0, {"192.0.2.3"}, 60, false, 50ms});
-    resolver names{test.timer, test.options};
-    CHECK(answer_texts(test.ask(names, "a.test")) == list{"192.0.2.1"});
-    std::optional<answer> slow;
-    test.start(resolve_into(names, "slow.test", late(), slow));
-    test.run_until([&] { return test.server.asked("slow.test", dns_type::a) == 1; });
-
-    fake_dns other;
-    other.set_v4("a.test", "192.0.2.2");
-    other.set_v4("slow.test", "192.0.2.4");
-    names.reconfigure(asking(other));
-    CHECK(answer_texts(test.ask(names, "a.test")) == list{"192.0.2.2"});
-    test.run_until([&] { return slow.has_value(); });
-    REQUIRE(slow);
-    CHECK(answer_texts(test.ask(names, "slow.test")) == list{"192.0.2.4"});
-}
-
 TEST_CASE("one client's questions that nobody answers leave others' theirs") {
     with_dns test;
     test.options.timeout = 1500ms;

@@ -57,6 +57,14 @@ bool resumes(const server_side& server,
     return one.peer.resumed();
 }
 
+/// Whether a connection to b.test that begins at this time has a session to resume.
+bool is_offered_at(steady_time now, tls_resumption& sessions) {
+    const auto trust = trust_of_the_test();
+    const auto connection = trust->begin("b.test");
+    sessions.offer(connection.get(), "b.test:443", now);
+    return SSL_get0_session(connection.get()) != nullptr;
+}
+
 }  // namespace
 
 TEST_SUITE_BEGIN("net/tls_resumption");
@@ -129,15 +137,31 @@ TEST_CASE("a session is resumed for two hours, whatever its server allows") {
         const server_side server{version};
         tls_resumption sessions;
         CHECK_FALSE(resumes(server, sessions));
-        const auto trust = trust_of_the_test();
-        const auto offered_at = [&](steady_time now) {
-            const auto connection = trust->begin("b.test");
-            sessions.offer(connection.get(), "b.test:443", now);
-            return SSL_get0_session(connection.get()) != nullptr;
-        };
-        CHECK(offered_at(steady_now() + tls_resumption::longest - 1min));
-        CHECK_FALSE(offered_at(steady_now() + tls_resumption::longest + 1min));
+        CHECK(is_offered_at(steady_now() + tls_resumption::longest - 1min, sessions));
+        CHECK_FALSE(is_offered_at(steady_now() + tls_resumption::longest + 1min, sessions));
         CHECK(sessions.size() == 0);
+    }
+}
+
+TEST_CASE(
+    "a session is resumed until its server's certificate ends, and so is what comes of that") {
+    for (const int version : both_versions) {
+        server_side server{version};
+        server.identity = known_authority().issue("DNS:b.test", {.until = 10min});
+        for (const int visits : {1, 2}) {
+            for (const auto& [later, is_offered] :
+                 {std::pair{9min, true}, std::pair{11min, false}}) {
+                CAPTURE(version);
+                CAPTURE(visits);
+                CAPTURE(later.count());
+                tls_resumption sessions;
+                for (int i = 0; i < visits; ++i) {
+                    REQUIRE(resumes(server, sessions) == (i > 0));
+                }
+                REQUIRE(sessions.size() > 0);
+                CHECK(is_offered_at(steady_now() + later, sessions) == is_offered);
+            }
+        }
     }
 }
 
@@ -252,6 +276,19 @@ TEST_CASE("of a server that is not believed no session is kept") {
         CHECK(bench.connected({"b.test", 443, &sessions}, trust_of_the_test()).has_error());
         bench.join_running();
         CHECK(sessions.size() == 0);
+    }
+}
+
+TEST_CASE("a certificate that is good for longer than a time can be ahead ends no session") {
+    for (const int version : both_versions) {
+        CAPTURE(version);
+        server_side server{version};
+        server.identity = known_authority().issue("DNS:b.test",
+                                                  {.until = std::chrono::hours{24 * 365 * 1000}});
+        tls_resumption sessions;
+        CHECK_FALSE(resumes(server, sessions));
+        CHECK(resumes(server, sessions));
+        CHECK(is_offered_at(steady_now() + tls_resumption::longest - 1min, sessions));
     }
 }
 

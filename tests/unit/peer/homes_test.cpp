@@ -111,9 +111,14 @@ TEST_SUITE("peer/homes") {
         }
         by.succeeded(home->at);
         CHECK(by.of(key(i), false, steady_now()));
-        const failure ours{failure_code::client_share_used, ""};
-        by.failed(home->at, steady_now(), ours);  // is no failure of the home
-        CHECK(by.of(key(i), false, steady_now()));
+        for (const auto ours : {failure_code::client_share_used,
+                                failure_code::origin_connection_limit,
+                                failure_code::out_of_memory,
+                                failure_code::draining}) {
+            CAPTURE(facts_of(ours).name);
+            by.failed(home->at, steady_now(), failure{ours, ""});  // is no failure of the home
+            CHECK(by.of(key(i), false, steady_now()));
+        }
     }
 
     TEST_CASE("nodes that share a name, or have none, have no URLs") {

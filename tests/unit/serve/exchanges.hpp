@@ -205,6 +205,7 @@ private:
         on_.becomes->begin(*this);
     }
     void on_loop_gone() noexcept override {}
+    std::shared_ptr<void> keep_open() override { return nullptr; }
 
     bench& on_;
     std::unique_ptr<exchange> one_;

@@ -246,10 +246,31 @@ TEST_CASE("a client's own condition is the origin's to judge, until the answer w
         CHECK(on.said().status == 304);
         CHECK(on.said()["ETag"] == "\"1\"");
         CHECK(on.said()["Content-Length"].empty());
+        CHECK(on.said()["Cache-Status"].find("; stored") != std::string::npos);
         CHECK(!from.order->into->abandoned());
         from.body("hello");
         from.end();
         CHECK(from.found() == "hello");
+    }
+    SUBCASE(
+        "but where no more may go on unattended the rest is given up, and not said to be stored") {
+        bench on;
+        {
+            arrival first{on.at};
+            first.head(of_five);
+            first.body("hello");
+            first.end();
+        }
+        asking one{on, get(condition)};
+        auto from = on.origin();
+        from.order->into->producer_is(
+            {}, [] {}, [] { return cache::unattended_permit{}; });
+        from.head(of_five + "ETag: \"1\"\r\n");
+        on.settle();
+        CHECK(one.how == ended::keep);
+        CHECK(on.said().status == 304);
+        CHECK(on.said()["Cache-Status"].find("; stored") == std::string::npos);
+        CHECK(from.order->into->abandoned());
     }
 }
 

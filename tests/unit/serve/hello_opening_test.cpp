@@ -1,3 +1,4 @@
+#include "tests/unit/net/tls_bench.hpp"
 #include "tests/unit/serve/hello_waits.hpp"
 
 #include <array>
@@ -139,6 +140,40 @@ TEST_CASE("a handshake has as long as a head, and five seconds at most; out of t
             CHECK(!one.knows_refusal());
         }
     }
+}
+
+TEST_CASE(
+    "of a client that reaches us by TLS the connection is open for as long as it is carried") {
+    far_end far;
+    waiting one{opening(far.port())};
+    auto outer = tests::tls_peer::client(
+        one.here.theirs.release(),
+        {.trusted = net::known_authority().certificate(), .host = "a.test"});
+    std::optional<attempt<net::byte_stream>> secured;
+    auto shaking = net::accept_tls(one.stream.socket().take_socket(),
+                                   net::identity_for(net::known_authority().issue("DNS:a.test")),
+                                   one.at.w.timer,
+                                   net::late());
+    asio::co_spawn(one.at.w.io,
+                   net::test_loop::put_into(std::move(shaking), secured),
+                   [](const std::exception_ptr& thrown) { CHECK(!thrown); });
+    bool shook = false;
+    one.client_does([&] { shook = outer.shake_hands(); });
+    REQUIRE(shook);
+    REQUIRE(one.goes_on_until([&] { return secured.has_value(); }));
+    REQUIRE(secured->has_value());
+    one.stream.go_on_over(std::move(**secured));
+    one.has_asked();
+    one.begin_alone();
+    one.stream.patience().expire_after(1h);
+    CHECK(one.open.use_count() == 1);
+    REQUIRE(outer.send(hello_of("a.test")));
+    REQUIRE(one.is_shaking_hands());
+    CHECK(one.open.use_count() == 2);
+    outer.reset();
+    REQUIRE(one.is_over());
+    CHECK(one.how == ended::gone);
+    CHECK(one.goes_on_until([&] { return one.open.use_count() == 1; }));
 }
 
 TEST_CASE("so many shake hands at once, and who comes then is passed on") {

@@ -110,14 +110,16 @@ struct waiting final : socket_bench, private sequel::owner {
         CHECK(!told_within);
     }
 
+    /// The client is to have its 200.
+    void has_asked() {
+        stated asked{*this, connect};
+        asked.x.book.how = outcome::tunnel;
+        asked.x.book.status = 200;
+        now = std::make_unique<hello_wait>(asked.x.part());
+    }
     /// The client has its 200, and these bytes came with its CONNECT.
     void is_connected(std::string_view said = {}) {
-        {
-            stated asked{*this, connect};
-            asked.x.book.how = outcome::tunnel;
-            asked.x.book.status = 200;
-            now = std::make_unique<hello_wait>(asked.x.part());
-        }
+        has_asked();
         if (!said.empty()) {
             comes(said);
         }
@@ -191,8 +193,9 @@ struct waiting final : socket_bench, private sequel::owner {
     std::optional<ended> how;  ///< none: it is not over
     bool is_broken = false;    ///< and by an exception
     unsigned nexts = 0;
-    unsigned begun = 0, told = 0;  ///< each is told of once
-    bool told_within = false;      ///< begin()
+    unsigned begun = 0, told = 0;                         ///< each is told of once
+    std::shared_ptr<int> open = std::make_shared<int>();  ///< whoever keeps it open has this too
+    bool told_within = false;                             ///< begin()
 
 private:
     // Nothing is checked where there may be no memory for that.
@@ -219,6 +222,7 @@ private:
         begin_within(*now);
     }
     void on_loop_gone() noexcept override {}
+    std::shared_ptr<void> keep_open() override { return open; }
 
     bool begins_ = false;
 };

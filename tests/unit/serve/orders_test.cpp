@@ -1,6 +1,10 @@
 #include "proxy/serve/orders.hpp"
 #include "tests/unit/serve/exchanges.hpp"
 
+#include <memory>
+#include <string>
+#include <vector>
+
 namespace reprise::proxy::serve::test::of_orders {
 
 namespace {
@@ -171,6 +175,46 @@ TEST_CASE("nobody is asked behind a client's back what the client may not ask") 
     const asking one{on, head_of("GET " + blocked)};
     CHECK(on.said().body == "hello");
     CHECK(on.orders.size() == 0);
+}
+
+TEST_CASE("behind a client's back no more is asked than one client's share, and all's") {
+    // Who speaks for many has no share: what it may is what all may together.
+    for (const bool front : {false, true}) {
+        auto options = fetch::test::with_memory(1u << 20);
+        options.origins.connections_per_client = front ? 1 : 2;
+        options.limits.client_connections = front ? 9 : 9'000;
+        if (front) {
+            options.access.fronts = reprise::config::private_networks();
+        }
+        bench on{options};
+        std::vector<std::shared_ptr<fetch::fetch_order>> begun;
+        const auto ask = [&](unsigned number) {
+            const auto at = "http://" + std::to_string(number) + ".example/x";
+            const asking one{on, head_of("GET " + at)};
+            CHECK(on.sink.sent.ends_with("hello"));
+            while (on.orders.size() > 0) {
+                begun.push_back(on.orders.next());
+            }
+        };
+        for (unsigned i = 0; i < 5; ++i) {
+            on.store("200 OK\r\nCache-Control: max-age=60, stale-while-revalidate=600\r\n"
+                     "Age: 100\r\nContent-Length: 5\r\n",
+                     "hello",
+                     "",
+                     "http://" + std::to_string(i) + ".example/x");
+        }
+        for (unsigned i = 0; i < 4; ++i) {
+            ask(i);
+        }
+        REQUIRE(begun.size() == 2);
+        CHECK(begun[0]->behind());
+        CHECK(on.at.common.unattended.size() == 2);
+        // The third is asked for when one of them has ended.
+        begun[0]->into->producer_left();
+        ask(4);
+        CHECK(begun.size() == 3);
+        CHECK(on.at.common.unattended.size() == 2);
+    }
 }
 
 TEST_SUITE_END();

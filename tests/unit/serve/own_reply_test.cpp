@@ -162,6 +162,22 @@ TEST_CASE("a head that can't be read has one page, one count, and no body for a 
     CHECK(!on.sink.under_way());
 }
 
+TEST_CASE("who is refused before a head is read is counted as the failure has it") {
+    for (const auto& [code, how] :
+         {std::pair{failure_code::bad_request, outcome::client_error},
+          std::pair{failure_code::too_many_connections, outcome::refused}}) {
+        CAPTURE(facts_of(code).name);
+        bench on;
+        refuse_head({on.at.w, on.who, on.sink, on.memory, on.stream, on.becomes},
+                    failure{code, ""},
+                    steady_now());
+        CHECK(on.said().status == facts_of(code).status);
+        for (const auto one : {outcome::client_error, outcome::refused}) {
+            CHECK(on.counted(one) == (one == how ? 1u : 0u));
+        }
+    }
+}
+
 TEST_CASE("a page that a client takes a part of is not said to be whole") {
     bench on;
     on.sink.takes(20);

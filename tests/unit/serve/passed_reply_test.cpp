@@ -108,7 +108,27 @@ TEST_CASE(
     answer(from, "417 Expectation Failed");
     at.settle();
     CHECK(one.how == ended::close);  // the body may come, or not
-    CHECK(at.sink.sent.substr(word.size()).starts_with("HTTP/1.1 417 "));
+    const auto final_one = at.sink.sent.substr(word.size());
+    CHECK(final_one.starts_with("HTTP/1.1 417 "));
+    CHECK(final_one.find("\r\nConnection: close\r\n") != std::string::npos);
+}
+
+TEST_CASE("whatever answers a client that awaits a 100 says that the connection ends with it") {
+    for (const bool fails : {true, false}) {
+        CAPTURE(fails);
+        bench at;
+        asking one{at, post("Content-Length: 5\r\nExpect: 100-continue\r\n")};
+        auto from = at.origin();
+        if (fails) {
+            from.fail(failure_code::connect_refused, "nobody is there");
+        } else {
+            answer(from);
+        }
+        at.settle();
+        CHECK(one.how == ended::close);
+        CHECK(at.said().status == (fails ? 502 : 200));
+        CHECK(at.said()["Connection"] == "close");
+    }
 }
 
 TEST_CASE("what an origin's failure is said of: the request is answered, and the next one read") {

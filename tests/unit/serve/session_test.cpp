@@ -1,7 +1,20 @@
 #include "proxy/base/sanitized.hpp"
 #include "proxy/serve/session.hpp"
+#include "tests/support/proxy_headers.hpp"
+#include "tests/support/tls_peer.hpp"
 #include "tests/unit/net/loop.hpp"
+#include "tests/unit/net/tls_bench.hpp"
 #include "tests/unit/serve/exchanges.hpp"
+#include "tests/unit/serve/hello_waits.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <optional>
+#include <string>
+#include <sys/socket.h>
+#include <thread>
+#include <utility>
+#include <vector>
 
 namespace reprise::proxy::serve::test::of_session {
 
@@ -10,7 +23,9 @@ struct served {
     bench on;
     net::tcp_acceptor acceptor;
 
-    served() : acceptor{listen(on.at.w.io)} {
+    explicit served(const config::options& options = fetch::test::with_memory(1u << 20))
+        : on{options},
+          acceptor{listen(on.at.w.io)} {
         on.store(of_five, "hello");
         on.store(of_five, "other", "", "http://a.example/y");
     }
@@ -53,8 +68,30 @@ struct served {
     }
     void accepts(client& one) {
         const auto from = one.ours.remote_endpoint();
-        session::begin(on.at.w, std::move(one.ours), 0, from);
+        session::begin(on.at.w, std::move(one.ours), 0, from, open_connection{on.at.w});
     }
+    /// The loop runs until that is so. False: not in time.
+    template <class Condition>
+    bool goes_on_until(Condition met) {
+        const auto give_up = net::late();
+        while (!met() && steady_now() < give_up) {
+            on.at.w.io.restart();
+            on.at.w.io.run_one_for(std::chrono::milliseconds{20});
+        }
+        return met();
+    }
+    /// The client's side runs to its end on a thread of its own, and the loop meanwhile.
+    template <class Side>
+    void client_does(Side side) {
+        std::atomic<bool> done{false};
+        std::thread other{[&] {
+            side();
+            done = true;
+        }};
+        (void)goes_on_until([&] { return done.load(); });
+        other.join();
+    }
+    [[nodiscard]] std::uint64_t open() const { return on.at.w.counts.client_open.read(); }
     [[nodiscard]] std::uint64_t hits() const { return on.counted(outcome::hit); }
 };
 
@@ -95,6 +132,153 @@ TEST_CASE("a front's connections are not those of the clients of its network") {
     const auto client = enters("2001:db8::20");
     CHECK(client);
     CHECK_FALSE(enters("2001:db8::21"));  // who has one of the network's addresses has them all
+}
+
+TEST_CASE("all have so many connections together, fronts too, and one that ends makes room") {
+    auto options = fetch::test::with_memory(1u << 20);
+    const auto at = [](const char* text) { return net::canonical(asio::ip::make_address(text)); };
+    config::network front;
+    front.address = at("2001:db8::10");
+    front.prefix_bits = 128;
+    options.access.fronts = {front};
+    options.access.clients = {config::network{{}, 0}};
+    options.limits.client_connections = 2;
+    bench on{options};
+    const auto enters = [&](const char* from) { return connection_slot{on.at.w, at(from)}; };
+    auto one = enters("192.0.2.1");
+    const auto another = enters("198.51.100.1");
+    CHECK((one && another));
+    CHECK_FALSE(enters("203.0.113.1"));
+    CHECK_FALSE(enters("2001:db8::10"));
+    one = {};
+    for (const char* from : {"203.0.113.1", "2001:db8::10"}) {
+        CAPTURE(from);
+        for (int round = 0; round < 10; ++round) {
+            CAPTURE(round);
+            const auto next = enters(from);
+            CHECK(next);
+            CHECK_FALSE(enters("192.0.2.1"));
+        }
+    }
+}
+
+TEST_CASE(
+    "those who are not served take no more than a sixteenth of the places from those who are") {
+    auto options = fetch::test::with_memory(1u << 20);
+    const auto at = [](const std::string& text) {
+        return net::canonical(asio::ip::make_address(text));
+    };
+    options.access.clients = {config::network{at("192.0.2.0"), 120}};
+    options.limits.client_connections = 48;
+    bench on{options};
+    std::vector<connection_slot> strangers, served;
+    for (int i = 1; i <= 48; ++i) {
+        if (connection_slot one{on.at.w, at("203.0.113." + std::to_string(i))}) {
+            strangers.push_back(std::move(one));
+        }
+    }
+    CHECK(strangers.size() == 3);
+    for (int i = 1; i <= 48; ++i) {
+        if (connection_slot one{on.at.w, at("192.0.2." + std::to_string(i))}) {
+            served.push_back(std::move(one));
+        }
+    }
+    CHECK(served.size() == 45);
+    strangers.pop_back();
+    CHECK(connection_slot{on.at.w, at("192.0.2.99")});
+    CHECK(connection_slot{on.at.w, at("203.0.113.99")});
+}
+
+TEST_CASE("a client who finds no place is told so, and counted with those who may not ask") {
+    auto options = fetch::test::with_memory(1u << 20);
+    options.limits.connections_per_client = 1;
+    served by{options};
+    auto first = by.connects(), second = by.connects();
+    by.accepts(first);
+    second.sends(get());
+    by.accepts(second);
+    by.on.settle();
+    CHECK(second.hears().starts_with("HTTP/1.1 503 "));
+    CHECK(by.on.counted(outcome::refused) == 1);
+    CHECK(by.on.counted(outcome::client_error) == 0);
+    CHECK(by.on.at.w.counts.client_refused.read() == 1);
+    first.sends(get());
+    by.on.settle();
+    CHECK(answers_in(first.hears()) == 1);
+}
+
+TEST_CASE("a connection is open while its front is yet to say whose it is") {
+    auto options = fetch::test::with_memory(1u << 20);
+    options.listeners.front().proxy_protocol = true;
+    config::network front;
+    front.address = net::canonical(asio::ip::address_v4::loopback());
+    options.access.trusted_fronts = {front};
+    served by{options};
+    auto one = by.connects();
+    const auto from = one.ours.remote_endpoint();
+    serve_client(by.on.at.w, {std::move(one.ours), from}, 0);
+    by.on.settle();
+    CHECK(by.open() == 1);
+    one.sends(tests::proxy_header(0x20, 0, "") + get());
+    by.on.settle();
+    CHECK(answers_in(one.hears()) == 1);
+    CHECK(by.open() == 1);
+    one.theirs.close();
+    by.on.settle();
+    CHECK(by.open() == 0);
+}
+
+TEST_CASE("an opened tunnel of whose bytes a client takes none is open when its session is over") {
+    auto options = of_hello_wait::opening(443);
+    options.limits.connections_per_client = 1;
+    served by{options};
+    auto& w = by.on.at.w;
+    auto one = by.connects();
+    const auto from = one.ours.remote_endpoint();
+    const auto has_room = [&] {
+        return static_cast<bool>(connection_slot{w, net::canonical(from.address())});
+    };
+    const int outer = one.ours.native_handle();
+    auto client = tests::tls_peer::client(
+        one.theirs.release(), {.trusted = net::known_authority().certificate(), .host = "a.test"});
+    std::optional<attempt<net::byte_stream>> secured;
+    auto shaking = net::accept_tls(std::move(one.ours),
+                                   net::identity_for(net::known_authority().issue("DNS:a.test")),
+                                   w.timer,
+                                   net::late());
+    asio::co_spawn(w.io,
+                   net::test_loop::put_into(std::move(shaking), secured),
+                   [](const std::exception_ptr& thrown) { CHECK(!thrown); });
+    bool shook = false;
+    by.client_does([&] { shook = client.shake_hands(); });
+    REQUIRE(shook);
+    REQUIRE(by.goes_on_until([&] { return secured.has_value(); }));
+    REQUIRE(secured->has_value());
+    session::begin(w, std::move(**secured), 0, from, open_connection{w});
+    std::string said;
+    by.client_does([&] {
+        if (client.send(head_of("CONNECT a.test:443"))) {
+            said = client.read(1);
+        }
+    });
+    REQUIRE(said.starts_with("HTTP/1.1 200 "));
+    REQUIRE(client.send(of_hello_wait::hello_of("a.test")));
+    // The kernel takes nothing more towards the client, which reads nothing more.
+    const std::string block(64u << 10, 'x');
+    for (int quiet = 0; quiet < 10; ++quiet) {
+        while (::send(outer, block.data(), block.size(), MSG_DONTWAIT | MSG_NOSIGNAL) > 0) {
+            quiet = 0;
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds{5});
+    }
+    REQUIRE(by.goes_on_until([&] { return by.on.at.common.shaking_hands == 1; }));
+    w.timer.tick(steady_now() + std::chrono::seconds{5});  // the handshake's time is over
+    REQUIRE(by.goes_on_until([&] { return w.connections.alone(); }));
+    CHECK(by.open() == 1);
+    CHECK_FALSE(has_room());
+    client.reset();
+    CHECK(by.goes_on_until([&] { return by.open() == 0; }));
+    CHECK(has_room());
 }
 
 TEST_CASE("a client that pipelines keeps nobody waiting who is accepted with it") {

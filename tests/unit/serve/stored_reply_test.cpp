@@ -1,3 +1,5 @@
+#include "proxy/fetch/freshening.hpp"
+#include "proxy/http/date.hpp"
 #include "proxy/serve/stored_reply.hpp"
 #include "tests/unit/serve/exchanges.hpp"
 
@@ -33,7 +35,7 @@ struct holder_of_parts : holder {
     holder_of_parts(std::initializer_list<std::pair<unsigned, unsigned>> ranges,
                     const std::string& total = "10")
         : holder{of_ten} {
-        (void)at.common.store.invalidate(key(), url, wall_now());
+        (void)at.common.store.invalidate(key(), url);
         for (const auto& [first, last_byte] : ranges) {
             const auto range = std::to_string(first) + "-" + std::to_string(last_byte);
             const auto bytes = text.substr(first, last_byte + 1 - first);
@@ -46,6 +48,26 @@ struct holder_of_parts : holder {
         }
     }
 };
+
+// An origin's 304 confirms what is held of `url`, with a Date of now.
+void confirm(bench& on) {
+    arrival one{on.at};
+    const auto& order = *one.order;
+    const auto held = on.at.common.store.find(order.key, order.url, {}).response;
+    REQUIRE(held);
+    one.order->what = wanted::validating{held};
+    const auto now = wall_now();
+    const auto date = http::format_date(now);
+    const auto head = "HTTP/1.1 304 Not Modified\r\nDate: " +
+                      std::string{date.data(), date.size()} + "\r\n\r\n";
+    fetch::received came;
+    REQUIRE(http::parse_response_head(head, came.head, {}).state == http::head_state::done);
+    came.requested = came.came = now;
+    came.resident_requested = came.resident_came = resident_now();
+    came.by = fetch::word_of::origin;
+    fetch::freshening by{on.at.w, order, came, one.kept.begun_at()};
+    REQUIRE(by.by_not_modified());
+}
 
 }  // namespace
 
@@ -185,6 +207,21 @@ TEST_CASE("a Range is nothing where it can't be read, to HEAD, or where If-Range
     const auto head = at.ask(head_of("HEAD " + url, "Range: bytes=1-2\r\n"));
     CHECK(head.status == 200);
     CHECK(head["Content-Length"] == "10");
+}
+
+TEST_CASE("a date in If-Range holds where the bytes' own Date was later, not that of a 304 since") {
+    for (const auto& [date, status] :
+         {std::pair{modified, 200u},
+          std::pair{std::string{"Mon, 01 Jan 2024 00:00:01 GMT"}, 206u}}) {
+        CAPTURE(date);
+        holder at{"200 OK\r\nCache-Control: max-age=1000000000\r\nLast-Modified: " + modified +
+                  "\r\nDate: " + date + "\r\nContent-Length: 10\r\n"};
+        const auto ranged = "Range: bytes=2-4\r\nIf-Range: " + modified + "\r\n";
+        CHECK(at.ask_for(ranged).status == status);
+        confirm(at);
+        CHECK(at.ask_for("")["Date"] != date);
+        CHECK(at.ask_for(ranged).status == status);
+    }
 }
 
 TEST_CASE("a range of an error that is stored is the error") {
