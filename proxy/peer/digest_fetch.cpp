@@ -23,7 +23,10 @@ namespace {
 // What is held grows too old while a sibling that can't be reached is left alone: so often it is looked at.
 constexpr std::chrono::seconds longest_unlooked{10};
 
-// What it throws ends the program, as what a loop throws does.
+// Without memory a turn is over, and the next comes this much later.
+constexpr std::chrono::seconds after_lack{1};
+
+// What it throws comes out of the loop, which goes on.
 void spawn(asio::io_context& io, awaitable<void> work) {
     asio::co_spawn(io, std::move(work), [](std::exception_ptr thrown) {
         if (thrown) {
@@ -31,6 +34,29 @@ void spawn(asio::io_context& io, awaitable<void> work) {
         }
     });
 }
+
+// The side thread has the follower of what a sibling saw; null: it has not.
+struct while_aside {
+    explicit while_aside(bool* of) : is_aside{of} { mark(true); }
+    ~while_aside() { mark(false); }
+    while_aside(const while_aside&) = delete;
+    while_aside& operator=(const while_aside&) = delete;
+    void mark(bool is) const noexcept {
+        if (is_aside != nullptr) {
+            *is_aside = is;
+        }
+    }
+    bool* const is_aside;
+};
+
+// However its coroutine leaves off: the digest's would go on to use what is this one's.
+struct resting {
+    explicit resting(seen_along& of) : along{of} { along.rest(); }
+    ~resting() { along.rest_is_over(); }
+    resting(const resting&) = delete;
+    resting& operator=(const resting&) = delete;
+    seen_along& along;
+};
 
 }  // namespace
 
@@ -192,74 +218,104 @@ awaitable<void> digest_fetcher::take_aside(std::shared_ptr<shared> all,
             all.take(one, seen, std::move(got));
         }
     };
-    sibling->seen_is_aside = sibling->seen_is_aside || seen;
-    co_await all->context.aside.run(all->context.io, std::move(work));
-    sibling->seen_is_aside = sibling->seen_is_aside && !seen;
+    {
+        const while_aside mark{seen ? &sibling->seen_is_aside : nullptr};
+        co_await all->context.aside.run(all->context.io, std::move(work));
+    }
+    std::function<void()> tell = [&all = *all, &one = *sibling] {
+        if (!all.stopped) {
+            all.tell_in_slot(one);
+        }
+    };
     if (!seen && !all->is_over(*sibling) && settle_slot(all, sibling)) {
-        std::function<void()> tell = [&all = *all, &one = *sibling] {
-            if (!all.stopped) {
-                all.tell_in_slot(one);
-            }
-        };
         co_await all->context.aside.run(all->context.io, std::move(tell));
     }
 }
 
+// What ends for want of memory is begun anew by another's turn, or when siblings are followed next.
 awaitable<void> digest_fetcher::run(std::shared_ptr<shared> all,
                                     std::shared_ptr<one> sibling,
                                     bool seen) {
+    struct in_hand {
+        shared& all;
+        pursuit& part;
+        bool is_over = false;
+        ~in_hand() {
+            part.runs = false;
+            all.left_over = all.left_over || !is_over;
+        }
+    };
+    auto& part = sibling->part(seen);
+    in_hand hand{*all, part};
+    bool lacked = false;
+    while (!all->is_over(*sibling)) {
+        if (std::exchange(lacked, false)) {
+            (void)co_await part.wake.wait(steady_now() + after_lack);
+            continue;
+        }
+        try {
+            co_await take_turn(all, sibling, seen);
+        } catch (const std::exception&) {  // no memory, no random bytes
+            lacked = all->left_over = true;
+        }
+    }
+    hand.is_over = true;
+}
+
+awaitable<void> digest_fetcher::take_turn(std::shared_ptr<shared> all,
+                                          std::shared_ptr<one> sibling,
+                                          bool seen) {
     auto& part = sibling->part(seen);
     const auto is_to_rest = [&] {
         return seen && sibling->along.asks_for_both() && part.follower.news_from();
     };
-    while (!all->is_over(*sibling)) {
-        if (std::exchange(part.is_heard, false)) {
-            part.follower.heard(steady_now());
-        }
-        if (is_to_rest()) {
-            sibling->along.rest();
+    if (all->left_over) {
+        tell_changed(all);
+    }
+    if (std::exchange(part.is_heard, false)) {
+        part.follower.heard(steady_now());
+    }
+    if (is_to_rest()) {
+        {
+            const resting rest{sibling->along};
             while (sibling->along.asks_for_both() && !all->is_over(*sibling)) {
                 (void)co_await part.wake.wait(steady_now() + longest_unlooked);
             }
-            sibling->along.rest_is_over();
-            if (!all->is_over(*sibling)) {
-                co_await take_aside(all, sibling, true, std::nullopt);  // time has passed
-            }
-            continue;
         }
-        const auto next = std::min(part.follower.next(), steady_now() + longest_unlooked);
-        if (next > steady_now()) {
-            (void)co_await part.wake.wait(next);
+        if (!all->is_over(*sibling)) {
+            co_await take_aside(all, sibling, true, std::nullopt);  // time has passed
         }
-        if (all->is_over(*sibling)) {
-            break;
+        co_return;
+    }
+    const auto next = std::min(part.follower.next(), steady_now() + longest_unlooked);
+    if (next > steady_now()) {
+        (void)co_await part.wake.wait(next);
+    }
+    if (all->is_over(*sibling) || is_to_rest() || part.is_heard) {
+        co_return;
+    }
+    std::optional<got_response> got;
+    if (steady_now() >= part.follower.next()) {
+        try {
+            got = co_await fetch(*all, *sibling, seen);
+        } catch (const std::bad_alloc&) {
+            got.emplace();
+            got->trouble = follow_trouble::too_large;
+            got->detail = "out of memory";
         }
-        if (is_to_rest() || part.is_heard) {
-            continue;
-        }
-        std::optional<got_response> got;
-        if (steady_now() >= part.follower.next()) {
-            try {
-                got = co_await fetch(*all, *sibling, seen);
-            } catch (const std::bad_alloc&) {
-                got.emplace();
-                got->trouble = follow_trouble::too_large;
-                got->detail = "out of memory";
-            }
-        }
-        if (all->is_over(*sibling)) {
-            break;
-        }
-        auto along = seen ? std::nullopt : all->take_along(*sibling, got);
-        if (!all->takes_here(*sibling, seen, got)) {
-            co_await take_aside(all, sibling, seen, std::move(got));
-        }
-        if (along && !all->is_over(*sibling) && !all->takes_here(*sibling, true, along)) {
-            co_await take_aside(all, sibling, true, std::move(along));
-        }
-        if (!seen && sibling->along.ends(part.follower.news_from(), sibling->seen_from())) {
-            sibling->seen->wake.notify();
-        }
+    }
+    if (all->is_over(*sibling)) {
+        co_return;
+    }
+    auto along = seen ? std::nullopt : all->take_along(*sibling, got);
+    if (!all->takes_here(*sibling, seen, got)) {
+        co_await take_aside(all, sibling, seen, std::move(got));
+    }
+    if (along && !all->is_over(*sibling) && !all->takes_here(*sibling, true, along)) {
+        co_await take_aside(all, sibling, true, std::move(along));
+    }
+    if (!seen && sibling->along.ends(part.follower.news_from(), sibling->seen_from())) {
+        sibling->seen->wake.notify();
     }
 }
 
@@ -274,23 +330,36 @@ bool digest_fetcher::settle_slot(const std::shared_ptr<shared>& all,
     }
     if (is) {
         all->give_slot_back(*sibling);
-        follow_left_out(all);
+        all->left_over = true;  // there is a slot for another
     } else if (const auto slot = all->context.table.enrol(sibling->of.name)) {
         sibling->slot = *slot;
     } else {
-        sibling->gone = true;
-        sibling->end();
         const std::scoped_lock lock{all->guard};
         all->left_out.emplace(sibling->of.name, sibling->of);
+        sibling->gone = true;
+        sibling->end();
         all->siblings.erase(sibling->of.name);
         all->count();
     }
-    all->context.changed();
+    tell_changed(all);
     return !sibling->gone;
 }
 
+// Without memory for it the next turn of any sibling's tries it again.
+void digest_fetcher::tell_changed(const std::shared_ptr<shared>& all) {
+    try {
+        if (all->left_over) {
+            follow_left_out(all);
+        }
+        all->context.changed();
+    } catch (const std::exception&) {
+        all->left_over = true;
+    }
+}
+
 void digest_fetcher::follow_left_out(const std::shared_ptr<shared>& all) {
-    std::vector<std::shared_ptr<one>> begun;
+    all->left_over = true;  // unless all of this is done
+    std::vector<std::shared_ptr<one>> idle;
     {
         const std::scoped_lock lock{all->guard};
         while (!all->stopped && !all->left_out.empty()) {
@@ -299,30 +368,42 @@ void digest_fetcher::follow_left_out(const std::shared_ptr<shared>& all) {
             if (!slot) {
                 break;
             }
-            auto made = std::make_shared<one>(first->second, *slot, all->context);
-            all->siblings.emplace(first->first, made);
-            begun.push_back(std::move(made));
+            all->siblings.emplace(first->first,
+                                  std::make_shared<one>(first->second, *slot, all->context));
             all->left_out.erase(first);
         }
         all->count();
+        for (const auto& [name, sibling] : all->siblings) {
+            if (!all->stopped &&
+                (!sibling->digest.runs || (sibling->seen && !sibling->seen->runs))) {
+                idle.push_back(sibling);
+            }
+        }
     }
-    if (all->context.catching != nullptr && !begun.empty() &&
-        !std::exchange(all->has_begun, true)) {
+    if (all->context.catching != nullptr && !idle.empty() && !std::exchange(all->has_begun, true)) {
         const auto now = steady_now();
         (void)all->context.catching->begin(now, now, all->context.budget);
     }
-    for (const auto& sibling : begun) {
+    for (const auto& sibling : idle) {
         start(all, sibling);
     }
+    all->left_over = false;
 }
 
 void digest_fetcher::start(const std::shared_ptr<shared>& all,
                            const std::shared_ptr<one>& sibling) {
     for (const bool seen : {false, true}) {
-        if (seen && !sibling->seen) {
+        if ((seen && !sibling->seen) || sibling->part(seen).runs) {
             continue;
         }
-        spawn(all->context.io, run(all, sibling, seen));
+        auto& part = sibling->part(seen);
+        part.runs = true;
+        try {
+            spawn(all->context.io, run(all, sibling, seen));
+        } catch (...) {
+            part.runs = false;
+            throw;
+        }
     }
 }
 

@@ -153,11 +153,15 @@ private:
     struct shared;
     static void start(const std::shared_ptr<shared>& all, const std::shared_ptr<one>& sibling);
     static void follow_left_out(const std::shared_ptr<shared>& all);
+    static void tell_changed(const std::shared_ptr<shared>& all);
     static bool settle_slot(const std::shared_ptr<shared>& all,
                             const std::shared_ptr<one>& sibling);
     static awaitable<void> run(std::shared_ptr<shared> all,
                                std::shared_ptr<one> sibling,
                                bool seen);
+    static awaitable<void> take_turn(std::shared_ptr<shared> all,
+                                     std::shared_ptr<one> sibling,
+                                     bool seen);
     static awaitable<got_response> fetch(shared& all, one& sibling, bool seen);
     static awaitable<void> find_the_quiet(std::shared_ptr<shared> all);
     static awaitable<void> take_aside(std::shared_ptr<shared> all,

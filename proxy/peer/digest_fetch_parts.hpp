@@ -43,6 +43,7 @@ struct digest_fetcher::pursuit {
     }
 
     digest_follower follower;
+    bool runs = false;                      // the loop's: its coroutine
     bool is_heard = false;                  // the loop's
     std::optional<steady_time> asks_since;  // the loop's: a question is under way
     net::wakeup wake;
@@ -164,8 +165,9 @@ struct digest_fetcher::shared : std::enable_shared_from_this<digest_fetcher::sha
     std::map<std::string, std::shared_ptr<one>> siblings;
     std::map<std::string, followed> left_out;  // the loop's: there was no slot for them
     bool has_begun = false;                    // the loop's: somebody is followed, or was
-    slot_set given_back;                       // the loop's: to be removed, and free from then on
-    slot_set left_behind;  // side thread's: given back, and something of it may be there still
+    bool left_over = false;  // the loop's: there was no memory to begin with one, or for a turn
+    slot_set given_back;     // the loop's: to be removed, and free from then on
+    slot_set left_behind;    // side thread's: given back, and something of it may be there still
     std::atomic<bool> stopped{false};
     std::atomic<std::size_t> all{0}, others{0}, away{0};
     mutable std::mutex guard;  // guards `siblings` and what each shows

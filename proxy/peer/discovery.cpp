@@ -6,6 +6,7 @@
 #include <boost/asio/co_spawn.hpp>
 
 #include <algorithm>
+#include <exception>
 #include <iterator>
 #include <utility>
 
@@ -119,11 +120,12 @@ struct sibling_discovery::shared {
             }
         }
         if (!any_told || all != told || addresses != told_addresses || by_entry != told_by_entry) {
-            any_told = true;
+            any_told = false;  // where it can't be told now, the next time it is
             told = all;
             told_addresses = addresses;
             told_by_entry = by_entry;  // which is where siblings of a url are
             found(std::move(all), std::move(addresses));
+            any_told = true;
         }
     }
 
@@ -165,21 +167,25 @@ awaitable<void> sibling_discovery::run(std::shared_ptr<shared> all,
     const auto sleeper = all->sleepers[entry];
     const auto name = looked_up_for(all->peers[entry]);
     while (!all->is_over(round)) {
-        auto answer = co_await all->names.resolve(name, steady_time::max());
-        if (all->is_over(round)) {
-            co_return;
-        }
-        const auto now = steady_now();
-        auto next = now + least_wait;
-        if (answer) {
-            auto addresses = (*answer)->addresses;
-            std::sort(addresses.begin(), addresses.end());
-            all->by_entry[entry].assign(addresses.begin(), addresses.end());
-            next = std::clamp((*answer)->valid_until, next, now + longest_wait);
-            all->tell_if_new();
-        } else if (answer.error().code == failure_code::dns_not_found) {
-            all->by_entry[entry].clear();
-            all->tell_if_new();
+        auto next = steady_now() + least_wait;
+        try {
+            auto answer = co_await all->names.resolve(name, steady_time::max());
+            if (all->is_over(round)) {
+                co_return;
+            }
+            const auto now = steady_now();
+            next = now + least_wait;
+            if (answer) {
+                auto addresses = (*answer)->addresses;
+                std::sort(addresses.begin(), addresses.end());
+                all->by_entry[entry].assign(addresses.begin(), addresses.end());
+                all->tell_if_new();
+                next = std::clamp((*answer)->valid_until, next, now + longest_wait);
+            } else if (answer.error().code == failure_code::dns_not_found) {
+                all->by_entry[entry].clear();
+                all->tell_if_new();
+            }
+        } catch (const std::exception&) {  // no memory: it is looked up again soon
         }
         (void)co_await sleeper->wait(next);
     }

@@ -7,11 +7,13 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <exception>
 #include <limits>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 // A message is one datagram, with at most one descriptor beside it. Whoever sends puts it into a queue
@@ -20,6 +22,8 @@
 namespace reprise::proxy::server {
 
 namespace {
+
+constexpr std::chrono::milliseconds until_memory{100};  // from one lack of it to the next look
 
 union one_descriptor {
     cmsghdr header;
@@ -178,6 +182,16 @@ std::optional<conversation::heard> conversation::next(steady_time until) {
     }
 }
 
+void conversation::attend() noexcept {
+    while (!is_over() && !is_interrupted()) {
+        try {
+            (void)next(steady_now() + std::chrono::hours{1});
+        } catch (const std::exception&) {
+            std::this_thread::sleep_for(until_memory);
+        }
+    }
+}
+
 // One message; none: it was a purge's, or of no known kind, or there is none.
 std::optional<conversation::heard> conversation::receive() {
     std::array<char, handover_piece + 9> bytes;  // NOLINT(cppcoreguidelines-pro-type-member-init)
@@ -205,17 +219,22 @@ std::optional<conversation::heard> conversation::receive() {
         std::memcpy(&got, CMSG_DATA(says), sizeof got);
         with = descriptor{got};
     }
-    if ((message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) {
+    if ((message.msg_flags & MSG_TRUNC) != 0) {
         return std::nullopt;  // longer than any that this release knows
     }
+    const bool lacked = std::exchange(lacks_a_piece_, true);  // unless it is where it belongs
     auto read = decode_handover({bytes.data(), static_cast<std::size_t>(size)});
+    if (read) {
+        gather(*read);
+    }
+    lacks_a_piece_ = lacked;
     if (!read) {
         return std::nullopt;
     }
     switch (read->kind) {
     case handover_kind::purge:
     case handover_kind::more:
-    case handover_kind::heard: take(std::move(*read)); return std::nullopt;
+    case handover_kind::heard: take(*read); return std::nullopt;
     case handover_kind::hello:
     case handover_kind::listener:
     case handover_kind::admin:
@@ -227,18 +246,33 @@ std::optional<conversation::heard> conversation::receive() {
     return heard{std::move(*read), std::move(with)};
 }
 
-void conversation::take(handover_message message) {
+// A piece of an order; else it is none.
+void conversation::gather(const handover_message& piece) {
+    if (piece.kind != handover_kind::more && piece.kind != handover_kind::purge) {
+        return;
+    }
+    if (piece.number != order_number_) {
+        order_.clear();  // whoever told the beginning of that one had no memory for its end
+        order_number_ = piece.number;
+    }
+    if (order_.size() + piece.bytes.size() <= largest_order) {
+        order_ += piece.bytes;
+    }
+}
+
+void conversation::take(const handover_message& message) {
     if (message.kind == handover_kind::heard) {
         note_heard(message.number);
         return;
-    }
-    if (order_.size() + message.bytes.size() <= largest_order) {
-        order_ += message.bytes;
     }
     if (message.kind == handover_kind::more) {
         return;
     }
     const auto whole = std::exchange(order_, {});
+    if (std::exchange(lacks_a_piece_, false)) {
+        log::error("upgrade: out of memory: a purge of the other program's is not carried out");
+        return;  // and whoever asked there is told so
+    }
     if (carry_out_) {
         carry(message.number, whole);
     } else if (early_.size() < most_waiting) {

@@ -24,7 +24,7 @@
 
 namespace reprise::proxy::server {
 
-/// Threads   send, tell, when_carried_out, interrupt, is_over: any. next: one at a time.
+/// Threads   send, tell, when_carried_out, interrupt, is_over: any. next, attend: one at a time.
 class conversation final : public thread::other_process,
                            public std::enable_shared_from_this<conversation> {
 public:
@@ -39,11 +39,15 @@ public:
 
     struct heard {
         handover_message message;
-        descriptor with;
+        descriptor with;  ///< none: none came, or there was no descriptor for it here
     };
     /// The next message that is no purge's; sends what waits, and carries purges out, until then. None:
     /// `until` has come, interrupt() was called, or it is over.
+    /// @throws std::bad_alloc: a message was lost. An order of which it may have been a piece is not carried out
     [[nodiscard]] std::optional<heard> next(steady_time until);
+    /// Calls next() until it is over, or interrupted. What there is no memory to carry out is not carried out, and nobody
+    /// hears that it was.
+    void attend() noexcept;
     /// next() ends now, or the next time. For good.
     void interrupt() noexcept;
     [[nodiscard]] bool is_interrupted() const;
@@ -70,7 +74,8 @@ private:
     void wake() const noexcept;
     [[nodiscard]] bool flush();
     [[nodiscard]] std::optional<heard> receive();
-    void take(handover_message message);
+    void gather(const handover_message& piece);
+    void take(const handover_message& message);
     void carry(std::uint64_t number, const std::string& bytes);
     void note_heard(std::uint64_t number);
 
@@ -88,7 +93,9 @@ private:
 
     // next()'s own.
     carry_out carry_out_;
-    std::string order_;
+    std::string order_;  // its pieces so far
+    std::uint64_t order_number_ = 0;
+    bool lacks_a_piece_ = false;  // there was no memory for one
     std::vector<std::pair<std::uint64_t, std::string>> early_;
 };
 

@@ -8,6 +8,7 @@
 #include "proxy/admin/summary.hpp"
 #include "proxy/cache/admission/admission_gate.hpp"
 #include "proxy/cache/disk/examine.hpp"
+#include "proxy/cache/disk/format.hpp"
 #include "proxy/net/block_list.hpp"
 #include "proxy/net/leaf_authority.hpp"
 #include "proxy/net/listening.hpp"
@@ -120,7 +121,7 @@ public:
     /// What is read at a start and at no reload, and what the system has for it.
     std::vector<obstacle> run_at_start_alone(const config::options& options) && {
         look_at_listeners(options);
-        look_at_descriptors(options.limits);
+        look_at_descriptors(options);
         look_at_memory(options);
         look_at_admin_places(options.admin);
         look_at_disk(options.disk);
@@ -132,7 +133,7 @@ public:
 
     std::vector<obstacle> run(const config::options& options) && {
         look_at_listeners(options);
-        look_at_descriptors(options.limits);
+        look_at_descriptors(options);
         look_at_memory(options);
         look_at_admin(options.admin);
         look_at_disk(options.disk);
@@ -271,18 +272,25 @@ private:
         }
     }
 
-    // Each client's connection is one, and those to origins want some too: how many hangs on what is asked for.
-    // The hard limit is what counts: the start takes all that it allows.
-    void look_at_descriptors(const config::limit_options& limits) {
+    // Each client's connection is one, each segment of the store on disk is one, and connections to origins want some
+    // too: how many hangs on what is asked for. The hard limit is what counts: the start takes all that it allows.
+    void look_at_descriptors(const config::options& options) {
         rlimit most{};
-        const auto wanted = static_cast<rlim_t>(limits.client_connections);
-        if (files_alone_ || ::getrlimit(RLIMIT_NOFILE, &most) != 0 || wanted <= most.rlim_max) {
+        const auto clients = static_cast<rlim_t>(options.limits.client_connections);
+        const rlim_t files = options.disk.path.empty()
+                                 ? 0
+                                 : cache::disk::plan(options.disk.size, 0).segments;
+        if (files_alone_ || ::getrlimit(RLIMIT_NOFILE, &most) != 0 ||
+            clients + files <= most.rlim_max) {
             return;
         }
+        const auto with_files = files < 1000 ? std::string{}
+                                             : ", with the " + std::to_string(files) +
+                                                   " files of disk.path,";
         found_.push_back(
             {{"limits.client_connections",
-              std::to_string(limits.client_connections),
-              "is more than the " + std::to_string(most.rlim_max) +
+              std::to_string(clients),
+              "is" + with_files + " more than the " + std::to_string(most.rlim_max) +
                   " file descriptors that this program may have here (LimitNOFILE= of a service, "
                   "ulimit -Hn), of which connections to origins want some too: once they are used "
                   "up clients wait to be let in, and origins can't be asked"},

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
+#include <exception>
 #include <fcntl.h>
 #include <stdexcept>
 #include <string>
@@ -98,19 +99,32 @@ void predecessor::take_over() {
         switch (got->message.kind) {
         case handover_kind::listener:
         case handover_kind::admin:
-            if (got->with) {
-                sockets_.push_back({std::move(got->with),
-                                    got->message.bytes,
-                                    got->message.kind == handover_kind::admin});
+            if (!got->with) {
+                // Clients wait in it, whom nobody would let in when that program has closed its own.
+                throw std::runtime_error{"the program before this one has a socket for " +
+                                         got->message.bytes +
+                                         ", and this one no file descriptor for it"};
             }
+            sockets_.push_back({std::move(got->with),
+                                got->message.bytes,
+                                got->message.kind == handover_kind::admin});
             break;
         case handover_kind::history:
             if (const auto said = read_all(got->with, most_history)) {
                 state_.history.assign(reinterpret_cast<const char*>(said->data()), said->size());
                 state_.history_at = steady_time{std::chrono::nanoseconds{got->message.number}};
+            } else {
+                log::warn(
+                    "upgrade: the course of the last day did not come whole, and begins anew");
             }
             break;
-        case handover_kind::yours: state_.admission = read_all(got->with, most_state); return;
+        case handover_kind::yours:
+            state_.admission = read_all(got->with, most_state);
+            if (!state_.admission) {
+                log::warn("upgrade: what admission remembers did not come whole: admission.state, "
+                          "where it is set, is read in its place");
+            }
+            return;
         case handover_kind::hello:
         case handover_kind::prepared:
         case handover_kind::serving:
@@ -126,11 +140,17 @@ void predecessor::take_over() {
 void predecessor::begin(std::function<void()> ended) {
     with_->send({handover_kind::serving});
     thread_ = std::thread{[with = with_, ended = std::move(ended)] {
-        while (!with->is_over() && !with->is_interrupted()) {
-            (void)with->next(steady_now() + std::chrono::hours{1});
-        }
-        with->end();
-        ended();
+        with->attend();
+        const auto try_to = [](const auto& what) {
+            try {
+                what();
+            } catch (const std::exception& failed) {
+                log::error("upgrade: the program before this one has ended: ",
+                           std::string_view{failed.what()});
+            }
+        };
+        try_to([&] { with->end(); });
+        try_to(ended);  // or no other upgrade would ever begin
     }};
     ::pthread_setname_np(thread_.native_handle(), "upgrade");
 }

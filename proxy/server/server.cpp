@@ -85,7 +85,7 @@ server::~server() {
 
 conversation::carry_out server::purges_of_other() {
     return [this](const thread::purge_order& order, std::function<void()> kept) {
-        serve::carry_out_here(common_, order, wall_now());
+        serve::carry_out_here(common_, order, resident_now());
         common_.store.keep_purges(std::move(kept));
     };
 }
@@ -138,7 +138,9 @@ void server::bind(std::size_t index, given_sockets& given) {
     bound_.push_back(std::move(where));
 }
 
-std::vector<given_socket> server::copy_sockets() {
+// All or none: in a socket that the next program lacks clients would wait whom nobody lets in once this
+// one has ended.
+std::optional<std::vector<given_socket>> server::copy_sockets() {
     std::vector<given_socket> out;
     const auto held = current();
     const auto& options = held->options;
@@ -151,10 +153,12 @@ std::vector<given_socket> server::copy_sockets() {
     if (options.admin.address) {
         out.push_back({admin_->listening(), net::to_text(*options.admin.address), true});
     }
-    if (auto socket = admin_->socket_listening()) {
-        out.push_back({std::move(socket), admin_socket_path(options.admin), true});
+    if (auto path = admin_socket_path(options.admin); !path.empty()) {
+        out.push_back({admin_->socket_listening(), std::move(path), true});
     }
-    return out;
+    const bool lacks_one = std::any_of(
+        out.begin(), out.end(), [](const given_socket& one) { return !one.socket; });
+    return lacks_one ? std::nullopt : std::optional{std::move(out)};
 }
 
 void server::hand_over(std::vector<std::string> words, std::function<void(pid_t)> succeeded) {
@@ -183,8 +187,15 @@ void server::hand_over(std::vector<std::string> words, std::function<void(pid_t)
         .admission = [this] { return common_.admission.encoded(); },
         .history = [this](steady_time now) { return history_at(now); },
         .succeeded = std::move(succeeded)};
-    of.sockets = copy_sockets();
     try {
+        auto sockets = copy_sockets();
+        if (!sockets) {
+            log::warn(
+                "upgrade: there are no file descriptors left for copies of the sockets that it "
+                "listens on: not now");
+            return;
+        }
+        of.sockets = std::move(*sockets);
         successor_ = std::make_unique<successor>(
             std::move(words), std::move(of), purges_of_other());
     } catch (const std::exception& failed) {
@@ -451,7 +462,7 @@ void server::save_aside() {
     try {
         aside_.post([this] {
             try {
-                save_state();
+                (void)save_state();
             } catch (const std::exception& failed) {
                 log::error("admission.state: not written: ", std::string_view{failed.what()});
             }
@@ -467,19 +478,23 @@ void server::save_aside() {
 std::optional<std::chrono::seconds> server::eviction_age() const {
     if (const auto* disk = common_.store.disk()) {
         const auto figures = disk->figures();
-        return figures.evicted == 0 ? std::nullopt : std::optional{figures.oldest};
+        // Where the clock was set back behind the beginning of the oldest segment nobody knows.
+        const bool is_known = figures.evicted != 0 && figures.oldest.count() != 0;
+        return is_known ? std::optional{figures.oldest} : std::nullopt;
     }
     return common_.store.memory().figures().eviction_age;
 }
 
-void server::save_state() {
+bool server::save_state() {
     const auto path = current()->options.admission.state;
     if (path.empty() || common_.succeeded.load(std::memory_order_relaxed)) {
-        return;
+        return true;
     }
     if (const auto error = common_.admission.save(path)) {
         log::error("admission.state: cannot write ", path, ": ", error.message());
+        return false;
     }
+    return true;
 }
 
 thread::settings_ptr server::current() {
@@ -498,7 +513,7 @@ admin::admin_response server::purge(const admin::admin_request& asked) {
     if (!read.wrong.empty()) {
         return {.status = 400, .body = read.wrong + "\n"};
     }
-    auto done = serve::carry_out(common_, read.order, wall_now());
+    auto done = serve::carry_out(common_, read.order, resident_now());
     auto wait = std::make_shared<admin::admin_wait>();
     wait->begin = [this](std::function<void()> kept) { common_.keep_purges(std::move(kept)); };
     wait->most = serve::purge_patience;

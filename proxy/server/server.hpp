@@ -115,7 +115,8 @@ private:
     [[nodiscard]] admin::admin_response purge(const admin::admin_request& asked);
     [[nodiscard]] thread::settings_ptr current();
     [[nodiscard]] peer::peering::book_ptr current_book();
-    void save_state();
+    /// False: it was to be written, and was not; the log says why.
+    bool save_state();
     void save_aside();
     void look_at_own_addresses(steady_time now);
     [[nodiscard]] std::optional<std::chrono::seconds> eviction_age() const;
@@ -126,7 +127,8 @@ private:
     [[nodiscard]] bool loses_token(const admin::admin_gate& next) const;
     [[nodiscard]] bool wait_for_workers();
     void bind(std::size_t index, given_sockets& given);
-    [[nodiscard]] std::vector<given_socket> copy_sockets();
+    /// None: there are no descriptors for all of them.
+    [[nodiscard]] std::optional<std::vector<given_socket>> copy_sockets();
     [[nodiscard]] conversation::carry_out purges_of_other();
 
     std::string version_;

@@ -6,7 +6,9 @@
 #include <boost/asio/post.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <memory>
 #include <string>
 #include <thread>
 
@@ -72,7 +74,8 @@ bool server::stop(const std::function<bool()>& hurry) {
         admin_->leave();
     }
     const auto all_quiet = [this] {
-        // Idle origin connections and timers keep a loop alive; sessions are what is waited for.
+        // Idle origin connections and timers keep a loop alive; clients' connections are what is waited for,
+        // those that shake hands yet, and those whose session is over and has left bytes to be carried.
         return common_.counters.snapshot().client_open == 0;
     };
     const auto until = steady_now() + drain;
@@ -102,12 +105,16 @@ bool server::stop(const std::function<bool()>& hurry) {
         one->thread.join();
     }
     const auto files_until = std::max(until, steady_now() + files_patience);
-    if (!succeeded && at_rest && !is_hurried()) {
+    if (!succeeded && is_hurried() && common_.store.disk() != nullptr) {
+        log::warn("disk: asked to end at once: what memory alone held is lost");
+    } else if (!succeeded && at_rest) {
         const auto most = std::min(steady_now() + time_to_leave, files_until - time_to_close_files);
         if (const auto left = common_.store.leave_to_disk(most, is_hurried); left > 0) {
             log::warn("disk: there was no time to write ", left, " bytes that memory held");
         }
     }
+    // Shared with a thread that may be waited for no longer.
+    const auto is_saved = std::make_shared<std::atomic<bool>>(true);
     endings ends;
     ends.begin("the admin listener", [this] { admin_->stop(); });
     ends.begin("passwords", [this] { common_.passwords.finish(); });
@@ -116,9 +123,9 @@ bool server::stop(const std::function<bool()>& hurry) {
             common_.peers->stop();
         }
     });
-    ends.begin("admission.state, or a reload", [this] {
+    ends.begin("admission.state, or a reload", [this, is_saved] {
         aside_.finish();
-        save_state();
+        *is_saved = save_state();
     });
     ends.begin("the room in disk.path", [this] { room_.finish(); });
     ends.begin("disk.path", [this] {
@@ -137,7 +144,7 @@ bool server::stop(const std::function<bool()>& hurry) {
                        " purges; what these met may be back");
         }
     });
-    return at_rest;
+    return at_rest && *is_saved;
 }
 
 }  // namespace reprise::proxy::server

@@ -121,6 +121,11 @@ std::vector<std::string> server::take_over(config::options next) {
                           " come with the next start: the filter " +
                           "that is there counts no further, and until then " + most + " suffice");
     }
+    if (cache::counts_requests(next) && !common_.admission.has_sketch()) {
+        remarks.emplace_back(
+            "admission: \"tinylfu\", and \"auto\" with it, come with the next start: nothing here "
+            "counts requests, and until then the second request suffices");
+    }
     // All or nothing: what can fail comes first, and nothing is changed until all of it is there.
     auto files = thread::read_other_files(next);
     auto credentials = peer::load_all_credentials(next.peers);
@@ -151,7 +156,7 @@ std::vector<std::string> server::take_over(config::options next) {
         remarks.push_back("warning: " + why + "; lines go where they were going");
     }
     set_log_level(options.log.level);
-    resize(common_.store.memory(), options.memory.size);
+    resize(common_.store, options.memory.size);
     common_.store.set_largest_in_memory(options.memory.largest());
     common_.client_rates.set_rate(options.limits.client_rate);
     common_.admission.adopt(options);

@@ -2,22 +2,26 @@
 
 #include "proxy/base/log.hpp"
 
+#include <boost/system/error_code.hpp>
+
 #include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <span>
+#include <exception>
+#include <new>
 #include <spawn.h>
 #include <string_view>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <system_error>
 #include <unistd.h>
 #include <utility>
 
 // One thread leads an upgrade from its beginning to its end, a message at a time, with a time for
-// each. Whatever goes wrong before the next program accepts ends in the same place: that program is
-// killed, and this one takes back what it has lent.
+// each. Whatever goes wrong before the next program accepts, for want of memory too, ends in the same
+// place: that program is killed, and this one takes back what it has lent.
 
 namespace reprise::proxy::server {
 
@@ -98,8 +102,8 @@ successor::successor(std::vector<std::string> words,
     if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
         throw std::system_error{errno, std::system_category(), "socketpair"};
     }
-    with_ = std::make_shared<conversation>(descriptor{ends[0]});
     end_ = descriptor{ends[1]};
+    with_ = std::make_shared<conversation>(descriptor{ends[0]});
     thread_ = std::thread{[this] { run(); }};
     ::pthread_setname_np(thread_.native_handle(), "upgrade");
 }
@@ -116,26 +120,54 @@ void successor::abandon() {
     }
 }
 
+// Two programs and a copy of what admission remembers want more memory than this one has taken so far, so
+// a lack of it is as good a reason as any.
 void successor::run() {
-    if (auto why = hand_over(); !why.empty()) {
-        why += end_it();
-        take_back();
-        under_way_ = false;  // before it is said: whoever reads it may ask for the next upgrade at once
-        // What the next program said of itself is in the log already, since it has our standard error.
-        log::error("upgrade: ", why, "; this program goes on");
+    std::string why;
+    try {
+        why = hand_over();
+    } catch (const std::bad_alloc&) {
+        why = "out of memory";
+    } catch (const std::exception& failed) {
+        why = failed.what();
+    }
+    if (!why.empty()) {
+        give_up(std::move(why));
         return;
     }
     serves_ = true;
-    estate_.succeeded(child_);
+    tell_succeeded();
     // From here on it is told of purges, and tells of them, until one of the two ends.
-    while (!with_->is_over() && !with_->is_interrupted()) {
-        (void)with_->next(steady_now() + std::chrono::hours{1});
-    }
+    with_->attend();
     with_->end();
     int status = 0;
     if (!abandoned_ && ::waitpid(child_, &status, 0) == child_) {
         log::error("upgrade: the next program has ended: ", how_it_ended(status));
     }
+}
+
+// Until this program knows it both accept.
+void successor::tell_succeeded() noexcept {
+    for (bool is_told = false; !is_told && !abandoned_;) {
+        try {
+            estate_.succeeded(child_);
+            is_told = true;
+        } catch (const std::exception&) {
+            std::this_thread::sleep_for(std::chrono::milliseconds{100});
+        }
+    }
+}
+
+void successor::give_up(std::string why) noexcept {
+    try {
+        why += end_it();
+    } catch (const std::exception&) {
+        // It has ended, and how there is no memory to say.
+    }
+    take_back();
+    under_way_ = false;  // before it is said: whoever reads it may ask for the next upgrade at once
+    // What the next program said of itself is in the log already, since it has our standard error.
+    log::error("upgrade: ", why, "; this program goes on");
 }
 
 // Empty: the next program serves. Otherwise why not.
@@ -162,15 +194,32 @@ std::string successor::hand_over() {
         return "the store is not to be given up: " + why;
     }
     lent_ = true;
-    const auto remembered = estate_.admission();
-    const auto now = steady_now();
-    const auto history = estate_.history(now);
-    with_->send(
-        {handover_kind::history,
-         static_cast<std::uint64_t>(std::chrono::nanoseconds{now.time_since_epoch()}.count())},
-        file_of("reprise-history", std::as_bytes(std::span{history})));
-    with_->send({handover_kind::yours}, file_of("reprise-admission", remembered));
+    {
+        const auto now = steady_now();
+        const auto at = std::chrono::nanoseconds{now.time_since_epoch()}.count();
+        const auto history = estate_.history(now);
+        send_file({handover_kind::history, static_cast<std::uint64_t>(at)},
+                  "reprise-history",
+                  "the course of the last day",
+                  std::as_bytes(std::span{history}));
+        // As large as the filter; the file is what the next program reads.
+        const auto remembered = estate_.admission();
+        send_file(
+            {handover_kind::yours}, "reprise-admission", "what admission remembers", remembered);
+    }
     return wait_for(handover_kind::serving, patience_.serving, "serving");
+}
+
+// Sent without its file it says all the same that what comes behind it may come.
+void successor::send_file(const handover_message& message,
+                          const char* name,
+                          std::string_view what,
+                          std::span<const std::byte> bytes) {
+    auto file = file_of(name, bytes);
+    if (!file) {
+        log::warn("upgrade: ", what, " can't be handed over: ", text_of_error(errno));
+    }
+    with_->send(message, std::move(file));
 }
 
 std::string successor::wait_for(handover_kind what,
@@ -217,18 +266,30 @@ void successor::take_back() {
     estate_.sockets.clear();  // or clients would wait in them when this program's own are closed
     if (lent_) {
         const auto until = steady_now() + patience_.end;
-        bool back = estate_.take_store_back();
+        bool back = takes_store_back();
         while (!back && steady_now() < until) {
             std::this_thread::sleep_for(std::chrono::milliseconds{20});
-            back = estate_.take_store_back();
+            back = takes_store_back();
         }
         if (!back) {
             log::error("upgrade: the next program does not end, and has the store: until a restart "
                        "nothing is stored on disk");
         }
     }
-    estate_.tell_purges_to(nullptr);
-    estate_.keep_purges([with = with_] { with->end(); });
+    try {
+        estate_.tell_purges_to(nullptr);
+        estate_.keep_purges([with = with_] { with->end(); });
+    } catch (const std::exception&) {
+        // Whoever waits for a purge is told when his time is over that it may not be kept.
+    }
+}
+
+bool successor::takes_store_back() noexcept {
+    try {
+        return estate_.take_store_back();
+    } catch (const std::exception&) {
+        return false;
+    }
 }
 
 }  // namespace reprise::proxy::server

@@ -10,7 +10,9 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 #include <sys/types.h>
 #include <thread>
 #include <vector>
@@ -63,10 +65,17 @@ public:
 private:
     void run();
     [[nodiscard]] std::string hand_over();
+    void send_file(const handover_message& message,
+                   const char* name,
+                   std::string_view what,
+                   std::span<const std::byte> bytes);
+    void tell_succeeded() noexcept;
     [[nodiscard]] std::string wait_for(handover_kind what,
                                        std::chrono::milliseconds most,
                                        std::string_view doing);
+    void give_up(std::string why) noexcept;
     void take_back();
+    [[nodiscard]] bool takes_store_back() noexcept;
     [[nodiscard]] std::string end_it();
 
     const std::vector<std::string> words_;

@@ -12,6 +12,7 @@
 #include <functional>
 #include <future>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
 #include <vector>
@@ -277,6 +278,35 @@ TEST_SUITE("peer/digest_fetch") {
         }
         b.fetcher.follow(many);
         CHECK(b.fetcher.others() == most_slots);
+    }
+
+    TEST_CASE(
+        "what there was no memory to hear is told again, and who was asked then is asked on") {
+        bench b;
+        sibling_server self{b, [](const auto&) {
+                                return std::string{"HTTP/1.1 200 OK\r\nReprise-Node: a\r\n"
+                                                   "Content-Length: 0\r\n\r\n"};
+                            }};
+        unsigned times = 0;
+        auto by = b.context();
+        by.itself_again = 20ms;
+        by.changed = [&times] {
+            if (++times == 1) {
+                throw std::bad_alloc{};
+            }
+        };
+        digest_fetcher fetcher{by};
+        auto one = sibling_b(self.port);
+        one.refresh = 20ms;
+        fetcher.follow({one});
+        b.run_until([&] { return times == 2; });
+        CHECK(times == 2);
+        CHECK(fetcher.is_itself("b"));
+        const auto asked = self.requests;
+        b.run_until([&] { return self.requests > asked; });
+        CHECK(self.requests > asked);
+        CHECK(times == 2);
+        fetcher.stop();
     }
 
     TEST_CASE("who proves to be this instance itself takes no slot, until it is another") {

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <new>
 #include <string>
 #include <vector>
 
@@ -104,6 +105,28 @@ TEST_SUITE("peer/discovery") {
         CHECK(b.heard[0] == list{"a a.example:3128"});
         b.run_until([&] { return b.heard.size() == 2; });
         CHECK(b.heard[1] == list{"a a.example:3128", "fleet.example/10.0.0.7 10.0.0.7:4000"});
+    }
+
+    TEST_CASE(
+        "what there was no memory to hear is told again, and the name goes on being looked up") {
+        bench b;
+        b.server.set_v4("fleet.example", "10.0.0.7");
+        std::vector<list> heard;
+        unsigned times = 0;
+        sibling_discovery discovery{
+            b.io, b.names, [&](const std::vector<followed>& all, const std::vector<peer_address>&) {
+                if (++times == 2) {
+                    throw std::bad_alloc{};
+                }
+                heard.push_back(names_of(all));
+            }};
+        discovery.follow({by_dns("fleet.example")}, false);
+        b.run_until([&] { return times == 2; });
+        REQUIRE(times == 2);
+        CHECK(heard == std::vector<list>{{}});
+        discovery.follow({by_dns("fleet.example")}, false);
+        REQUIRE(heard.size() == 2);
+        CHECK(heard[1] == list{"fleet.example/10.0.0.7 10.0.0.7:4000"});
     }
 
     TEST_CASE("a new list keeps what is known of a name that stays") {

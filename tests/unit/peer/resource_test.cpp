@@ -357,9 +357,13 @@ TEST_SUITE("peer/resource") {
     }
 
     TEST_CASE("every answer has a name") {
-        for (unsigned i = 0; i <= static_cast<unsigned>(answered::wrong_method); ++i) {
-            CHECK(to_string(static_cast<answered>(i)) != "?");
+        const auto name = [](std::size_t i) { return to_string(static_cast<answered>(i)); };
+        for (std::size_t i = 0; i <= answered_count; ++i) {  // to wait, the last, is no answer
+            CAPTURE(i);
+            CHECK(name(i) != "?");
         }
+        CHECK(name(answered_count) == "waiting");
+        CHECK(name(answered_count + 1) == "?");
     }
 }
 

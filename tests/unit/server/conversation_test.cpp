@@ -12,8 +12,10 @@
 #include <functional>
 #include <memory>
 #include <netinet/in.h>
+#include <new>
 #include <optional>
 #include <string>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <thread>
 #include <utility>
@@ -69,6 +71,58 @@ TEST_SUITE("server/conversation") {
         const auto there = bound_address(got->with.get());
         REQUIRE(there);
         CHECK(there->port == at->port);
+    }
+
+    TEST_CASE("where there is no descriptor for the socket its message comes alone") {
+        const pair p;
+        p.one->send({handover_kind::listener, 0, "127.0.0.1:0"}, listening());
+        p.flush();
+        rlimit before{};
+        REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+        const rlimit none{2, before.rlim_max};
+        REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
+        const auto got = p.other->next(steady_now() + patience);
+        REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
+        REQUIRE(got);
+        CHECK(got->message.bytes == "127.0.0.1:0");
+        CHECK_FALSE(got->with);
+    }
+
+    TEST_CASE("the beginning of an order of which no end was told is no part of the next") {
+        const pair p;
+        std::optional<thread::purge_order> came;
+        p.other->on_purge(
+            [&](const thread::purge_order& order, const std::function<void()>&) { came = order; });
+        p.one->send({handover_kind::more, 7, "a piece"});
+        const auto order = order_of("http://a.example/");
+        p.one->tell(order);
+        p.flush();
+        (void)p.other->next(steady_now());
+        CHECK(came == order);
+    }
+
+    TEST_CASE("what there is no memory to carry out nobody hears of, and the next is carried out") {
+        const pair p;
+        std::atomic<int> came{0};
+        p.other->on_purge([&](const thread::purge_order&, const std::function<void()>& kept) {
+            if (++came == 1) {
+                throw std::bad_alloc{};
+            }
+            kept();
+        });
+        std::thread attends{[&] { p.other->attend(); }};
+        p.one->tell(order_of("http://a.example/1"));
+        bool heard = false;
+        p.one->when_carried_out([&] { heard = true; });
+        p.one->tell(order_of("http://a.example/2"));
+        CHECK(eventually([&] {
+            p.flush();
+            return came == 2;
+        }));
+        p.other->interrupt();
+        attends.join();
+        p.flush();
+        CHECK_FALSE(heard);
     }
 
     TEST_CASE("a purge is carried out there, and who waits hears of it when it is kept") {
@@ -208,6 +262,24 @@ TEST_SUITE("server/successor") {
         CHECK_FALSE(next.serves());
         CHECK(h.taken_back == 0);  // it was never given
         next.abandon();
+    }
+
+    TEST_CASE("where memory ends behind the loan all is taken back, and this program goes on") {
+        const tests::caught_stderr log;
+        heir h;
+        auto all = h.all();
+        all.admission = []() -> std::vector<std::byte> { throw std::bad_alloc{}; };
+        // It says that it is prepared, and nothing more.
+        successor next{
+            {"sh", "-c", R"(printf 'p\001\000\000\000\000\000\000\000' >&3; exec sleep 1000)"},
+            std::move(all),
+            nothing};
+        CHECK(eventually([&] { return !next.is_under_way(); }));
+        next.abandon();
+        CHECK_FALSE(h.served);
+        CHECK(h.taken_back == 1);
+        CHECK(h.told == 0);  // and not any more
+        CHECK(log.text().find("upgrade: out of memory; this program goes on") != std::string::npos);
     }
 
     TEST_CASE("one that is given up is ended at once") {

@@ -1,8 +1,14 @@
 #include "proxy/admin/admin_client.hpp"
 #include "proxy/base/sanitized.hpp"
+#include "proxy/net/address.hpp"
 #include "proxy/server/server.hpp"
+#include "tests/support/caught_stderr.hpp"
+#include "tests/support/proxy_headers.hpp"
+#include "tests/support/waiting.hpp"
 
 #include <boost/asio/connect.hpp>
+#include <boost/asio/read.hpp>
+#include <boost/asio/write.hpp>
 #include <doctest/doctest.h>
 
 #include <atomic>
@@ -12,6 +18,9 @@
 #include <optional>
 #include <pthread.h>
 #include <stdexcept>
+#include <string>
+#include <sys/resource.h>
+#include <utility>
 #include <variant>
 
 namespace {
@@ -60,6 +69,11 @@ bool can_connect(std::uint16_t port) {
     return !error;
 }
 
+admin::admin_told ask(const server& of, const std::string& path) {
+    return std::get<admin::admin_told>(
+        admin::ask({{}, *of.admin(), {}}, boost::beast::http::verb::get, path));
+}
+
 }  // namespace
 
 TEST_SUITE_BEGIN("server/server");
@@ -75,6 +89,56 @@ TEST_CASE("a server that was started listens, and one that ends does not") {
         CHECK(one.stop());
     }
     CHECK(!can_connect(port));
+}
+
+TEST_CASE(
+    "a drain waits for a connection whose front is yet to say whose it is, and answers there") {
+    auto options = small(1);
+    options.listeners.front().proxy_protocol = true;
+    config::network front;
+    front.address = net::canonical(asio::ip::address_v4::loopback());
+    options.access.trusted_fronts = {front};
+    options.admin.address = config::endpoint{"127.0.0.1", 0};
+    server one{options, "test", [] { return admin::reload_outcome{}; }};
+    one.start();
+    asio::io_context io;
+    asio::ip::tcp::socket client{io};
+    client.connect({asio::ip::address_v4::loopback(), one.listening().front().port});
+    REQUIRE(tests::eventually([&] {
+        return ask(one, "/metrics").body.find("\nreprise_client_connections_accepted_total 1\n") !=
+               std::string::npos;
+    }));
+    bool has_asked = false;
+    const auto asks = [&] {
+        if (!std::exchange(has_asked, true)) {
+            error_code gone;
+            const auto all = tests::proxy_header(0x20, 0, "") +
+                             "OPTIONS * HTTP/1.1\r\nHost: a.example\r\nConnection: close\r\n\r\n";
+            asio::write(client, asio::buffer(all), gone);
+        }
+        return false;
+    };
+    CHECK(one.stop(asks));
+    std::string answer;
+    error_code end;
+    asio::read(client, asio::dynamic_buffer(answer), end);
+    CHECK(answer.starts_with("HTTP/1.1 200 "));
+    CHECK(end == asio::error::eof);
+}
+
+TEST_CASE(
+    "an upgrade is not begun without descriptors for all that the next program would listen on") {
+    const tests::caught_stderr log;
+    server one{small(2), "test", [] { return admin::reload_outcome{}; }};
+    one.start();
+    rlimit before{};
+    REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+    const rlimit none{2, before.rlim_max};
+    REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
+    one.hand_over({"/nonexistent/reprise"}, [](pid_t) {});
+    REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
+    CHECK(log.text().find("no file descriptors left for copies") != std::string::npos);
+    CHECK(one.stop());
 }
 
 TEST_CASE("where the admin's address is taken nobody has connected to a listener in vain") {
@@ -130,8 +194,7 @@ TEST_CASE("a server whose admin listener answers, and whose workers have not beg
         CHECK_THROWS_AS(one.start(), std::runtime_error);
         threads_left = std::numeric_limits<unsigned>::max();
         if (one.admin()) {
-            told = std::get<admin::admin_told>(
-                admin::ask({{}, *one.admin(), {}}, boost::beast::http::verb::get, "/readyz"));
+            told = ask(one, "/readyz");
         }
     }
     CHECK(told->status == 503);
