@@ -19,20 +19,21 @@ using enum change;
 
 // "policy" and "hits" stand in three places: at the top, in a listener, in a rule.
 row<admission_choice> policy_row() {
-    return value("policy",
-                 &admission_choice::policy,
-                 one_of<admission_policy>({{"second-hit", admission_policy::second_hit},
-                                           {"always", admission_policy::always},
-                                           {"never", admission_policy::never},
-                                           {"nth-hit", admission_policy::nth_hit},
-                                           {"tinylfu", admission_policy::tinylfu},
-                                           {"auto", admission_policy::automatic}}),
-                 live,
-                 "At which request an object is stored. \"always\" stores what is never asked for "
-                 "again; \"second-hit\" costs one more fetch of what is; \"tinylfu\" stores what "
-                 "was asked for more often than what left last; \"auto\" is whichever of these "
-                 "/stats finds best, with probation or without, second-hit with probation 100% to "
-                 "begin with; with memory.policy \"gdsf\" it finds how much size counts, too.");
+    return value(
+        "policy",
+        &admission_choice::policy,
+        one_of<admission_policy>({{"second-hit", admission_policy::second_hit},
+                                  {"always", admission_policy::always},
+                                  {"never", admission_policy::never},
+                                  {"nth-hit", admission_policy::nth_hit},
+                                  {"tinylfu", admission_policy::tinylfu},
+                                  {"auto", admission_policy::automatic}}),
+        live,
+        "At which request an object is stored. \"always\" stores what is never asked for "
+        "again; \"second-hit\" costs one more fetch of what is; \"tinylfu\" stores what "
+        "was asked for more often than what leaves nowadays; \"auto\" is whichever of these "
+        "/stats finds best, with probation or without, second-hit with probation 100% to "
+        "begin with; with memory.policy \"gdsf\" it finds how much size counts, too.");
 }
 
 row<admission_choice> hits_row() {
@@ -110,7 +111,7 @@ object_table<admission_options> admission_table() {
                            live,
                            "Which URLs the rule is for. * stands for any run of "
                            "characters: \"http://*.example.org/*\". An accelerator's are "
-                           "http:// and what Host says.")),
+                           "http:// (with `tls` https://) and what Host says.")),
             required(within(&admission_rule::choice, policy_row())),
             within(&admission_rule::choice, hits_row()),
         },
@@ -124,19 +125,19 @@ object_table<admission_options> admission_table() {
             within(&admission_options::choice, hits_row()),
             by_default(
                 "0%; with disk.path or \"policy\": \"auto\" 100%",
-                value(
-                    "probation",
-                    &admission_options::probation,
-                    percentage_between(0, 1),
-                    live,
-                    "The share of memory where what is asked for a first time waits, so that a "
-                    "soon "
-                    "second request needs no second fetch. More spares origins more of them, and "
-                    "leaves as much less to what was admitted; nothing is written to disk of what "
-                    "waits. \"0%\": strictly at the second request. \"100%\": all of memory takes "
-                    "first requests, in the order of memory.policy, and admission decides only "
-                    "what "
-                    "goes to disk.")),
+                value("probation",
+                      &admission_options::probation,
+                      percentage_between(0, 1),
+                      live,
+                      "The share of memory where what is asked for a first time waits, so that a "
+                      "soon "
+                      "second request needs no second fetch. More spares origins more of them, and "
+                      "leaves as much less to what was admitted; once the disk is full nothing is "
+                      "written there of what waits (disk.selective). \"0%\": strictly at the "
+                      "second request. \"100%\": all of memory takes "
+                      "first requests, in the order of memory.policy, and admission decides only "
+                      "what "
+                      "goes to disk.")),
             value("frozen",
                   &admission_options::frozen,
                   yes_or_no(),

@@ -17,60 +17,62 @@ using enum change;
 }  // namespace
 
 object_table<limit_options> limits_table() {
-    return {{
-                value("head_size",
-                      &limit_options::head_size,
-                      size_between(1 * kib, 1 * mib),
-                      live,
-                      "The head of a request or response. More takes larger cookies; each "
-                      "connection may hold as much."),
-                value("fields",
-                      &limit_options::fields,
-                      small_count_between(10, 10'000, "field lines"),
-                      live,
-                      "Field lines in one head. More costs time for each message that uses "
-                      "it."),
-                value("url_length",
-                      &limit_options::url_length,
-                      size_between(256, 1 * mib),
-                      live,
-                      "A request's URL; a longer one gets 414. Not above head_size, of "
-                      "which it is a part."),
-                value("client_connections",
-                      &limit_options::client_connections,
-                      small_count_between(1, 1'000'000, "connections"),
-                      live,
-                      "From all clients together. Each costs a file descriptor and buffers, and "
-                      "connections to origins want descriptors too (LimitNOFILE= of the unit, "
-                      "65536): the check warns where there are not even as many as clients."),
-                value("connections_per_client",
-                      &limit_options::connections_per_client,
-                      small_count_between(1, 1'000'000, "connections"),
-                      live,
-                      "From one client address, or IPv6 network of 64 bits. More serves many "
-                      "people behind one "
-                      "address, and one of them can take as much from the others."),
-                value("body_rate",
-                      &limit_options::body_rate,
-                      size_between(0, 1 * gib, "bytes a second"),
-                      live,
-                      "What a client must keep up, over each timeouts.client_body, sending "
-                      "a body or reading one. More drops slow clients sooner; 0 waits for "
-                      "any progress."),
-                value("client_rate",
-                      &limit_options::client_rate,
-                      size_between(0, 1 * tib, "bytes a second"),
-                      live,
-                      "What one client may receive, over all its connections together: answers "
-                      "from wherever they come, and tunnels. Whoever has said a name "
-                      "(access.users_file, access.tokens_file) is a client by that, anybody else "
-                      "by address, of IPv6 by its /64. Peers, and fronts that don't say for whom "
-                      "they ask, are not limited; nor is what clients send. An eighth of a "
-                      "second's worth, 64KiB at least, comes at once. Less leaves more to the "
-                      "others; 0 limits nobody."),
-            },
-            {},
-            check_limits};
+    return {
+        {
+            value("head_size",
+                  &limit_options::head_size,
+                  size_between(1 * kib, 1 * mib),
+                  live,
+                  "The head of a request or response. More takes larger cookies; each "
+                  "connection may hold as much."),
+            value("fields",
+                  &limit_options::fields,
+                  small_count_between(10, 10'000, "field lines"),
+                  live,
+                  "Field lines in one head. More costs time for each message that uses "
+                  "it."),
+            value("url_length",
+                  &limit_options::url_length,
+                  size_between(256, 1 * mib),
+                  live,
+                  "A request's URL; a longer one gets 414. Not above head_size, of "
+                  "which it is a part."),
+            value("client_connections",
+                  &limit_options::client_connections,
+                  small_count_between(1, 1'000'000, "connections"),
+                  live,
+                  "From all clients together. Each costs a file descriptor and buffers, and "
+                  "connections to origins want descriptors too (LimitNOFILE= of the unit, "
+                  "65536): the check warns where there are not even as many as clients. Those whom "
+                  "access.clients does not serve have a sixteenth of them together."),
+            value("connections_per_client",
+                  &limit_options::connections_per_client,
+                  small_count_between(1, 1'000'000, "connections"),
+                  live,
+                  "From one client address, or IPv6 network of 64 bits. More serves many "
+                  "people behind one "
+                  "address, and one of them can take as much from the others."),
+            value("body_rate",
+                  &limit_options::body_rate,
+                  size_between(0, 1 * gib, "bytes a second"),
+                  live,
+                  "What a client must keep up, over each timeouts.client_body, sending "
+                  "a body or reading one. More drops slow clients sooner; 0 waits for "
+                  "any progress."),
+            value("client_rate",
+                  &limit_options::client_rate,
+                  size_between(0, 1 * tib, "bytes a second"),
+                  live,
+                  "What one client may receive, over all its connections together: answers "
+                  "from wherever they come, and tunnels. Whoever has said a name "
+                  "(access.users_file, access.tokens_file) is a client by that, anybody else "
+                  "by address, of IPv6 by its /64. Peers, and fronts that don't say for whom "
+                  "they ask, are not limited; nor is what clients send. An eighth of a "
+                  "second's worth, 64KiB at least, comes at once. Less leaves more to the "
+                  "others; 0 limits nobody."),
+        },
+        {},
+        check_limits};
 }
 
 object_table<timeout_options> timeouts_table() {
@@ -221,7 +223,9 @@ object_table<dns_options> dns_table() {
                       &dns_options::max_ttl,
                       seconds_between(1s, 7 * day),
                       restart,
-                      "An answer is kept at most so long, whatever its own TTL."),
+                      "An answer is kept at most so long, whatever its own TTL; and so is a "
+                      "connection to an "
+                      "origin or peer, which would go on where the name led once."),
                 value("negative_ttl",
                       &dns_options::negative_ttl,
                       seconds_between(0s, 1 * day),

@@ -19,7 +19,7 @@ object_table<disk_options> disk_table() {
                   "One process at a time may use it."),
             value("size",
                   &disk_options::size,
-                  size_between(16 * mib, 64 * tib),
+                  size_between(16 * mib, 16 * tib),
                   restart,
                   "What all files in it take at most, bookkeeping included. More holds more "
                   "hits; memory for the index grows by up to 24 bytes an object. So little that "
@@ -29,7 +29,7 @@ object_table<disk_options> disk_table() {
                 "a quarter of size",
                 value("max_object",
                       &disk_options::max_object,
-                      size_between(1 * kib, 64 * tib),
+                      size_between(1 * kib, 16 * tib),
                       restart,
                       "A larger body is not stored on disk. Less keeps one large object from "
                       "pushing many small ones out.")),
@@ -41,8 +41,10 @@ object_table<disk_options> disk_table() {
                                           {"eviction", disk_write::eviction}}),
                       restart,
                       "When a response goes to disk, once: when it is admitted, or when it leaves "
-                      "memory and was used there. \"eviction\" writes less; what memory holds is "
-                      "written at an orderly end, and lost in a crash.")),
+                      "memory (of what never was asked for again there, only while the disk is not "
+                      "full: `selective`). \"eviction\" writes less; what memory holds is "
+                      "written at an orderly end, as far as 5 seconds suffice, and lost in a "
+                      "crash.")),
             by_default(
                 "0.6",
                 value("carry",
@@ -51,7 +53,8 @@ object_table<disk_options> disk_table() {
                       restart,
                       "Of the bytes written at most this share are objects that were used and "
                       "would leave: they are written again instead. More keeps more hits and "
-                      "writes more.")),
+                      "writes more. 0: the oldest leaves, whatever it is worth, and `selective` "
+                      "has nothing to compare by: all that is admitted is written.")),
             by_default(
                 "true",
                 value("selective",

@@ -25,7 +25,8 @@ object_table<freshness_rule> rule_table() {
                   live,
                   "A response whose origin states no lifetime is fresh for at least so long (RFC "
                   "9111 4.2.2), and one that states a shorter one too where `override` names how "
-                  "it is stated. Errors (4xx and 5xx, but for 410) are not meant. Longer spares "
+                  "it is stated. Errors (4xx and 5xx, but for 410) and redirects that are not "
+                  "permanent (302, 303, 307) are not meant. Longer spares "
                   "more requests, and shows as much longer what the origin has replaced."),
             by_default("none",
                        value("at_most",
@@ -107,7 +108,9 @@ object_table<freshness_options> freshness_table() {
                   &freshness_options::heuristic_errors,
                   yes_or_no(),
                   live,
-                  "Whether that holds for 404, 405, 414 and 501 too, as RFC 9110 15.1 allows. Few "
+                  "Whether that holds for 404, 405, 414 and 501 too, as RFC 9110 15.1 allows; it "
+                  "does "
+                  "for what says `public`, whatever is set here (RFC 9111 4.2.2). Few "
                   "errors have a Last-Modified; one that has may be a page that is back by then."),
             value(
                 "negative",

@@ -283,6 +283,11 @@ constexpr metric own_rows[] = {
           "Requests for what belongs to a sibling (peering.homes), which was asked in the origin's "
           "place.",
           [](in from) { return from.counts.handed_to_homes; }),
+    plain("reprise_homes_failed_total",
+          "homes.failed",
+          "Of those, requests that went on to a parent or the origin, since the sibling did not "
+          "answer in time, or with an error of its own.",
+          [](in from) { return from.counts.homes_failed; }),
     plain("reprise_sites_asked_total",
           "sites.asked",
           "Requests of other sites for what this gateway's siblings hold (peering.gateway_for).",
@@ -291,11 +296,6 @@ constexpr metric own_rows[] = {
           "sites.answered",
           "Of those, requests that one of its siblings answered.",
           [](in from) { return from.counts.sites_answered; }),
-    plain("reprise_homes_failed_total",
-          "homes.failed",
-          "Of those, requests that went on to a parent or the origin, since the sibling did not "
-          "answer in time, or with an error of its own.",
-          [](in from) { return from.counts.homes_failed; }),
     plain("reprise_origin_connections_surplus_total",
           "origins.surplus",
           "Connections closed since bytes stood behind an answer: the origin's are not reused for "
@@ -356,10 +356,12 @@ constexpr metric own_rows[] = {
           "store.refreshed",
           "Stored heads updated by a 304.",
           [](in from) { return from.counts.store_refreshed; }),
-    plain("reprise_store_invalidated_total",
-          "store.invalidated",
-          "Stored responses given up after an unsafe method succeeded on their URL.",
-          [](in from) { return from.counts.store_invalidated; }),
+    plain(
+        "reprise_store_invalidated_total",
+        "store.invalidated",
+        "Stored responses given up since an unsafe method succeeded on their URL, or a HEAD, a 304 "
+        "or a body longer than was said showed that they are outdated.",
+        [](in from) { return from.counts.store_invalidated; }),
     by_label("reprise_purges_total",
              "purges.by_kind",
              "kind",
@@ -457,8 +459,9 @@ constexpr metric own_rows[] = {
              }),
     plain("reprise_admission_hits_lost_total",
           "admission.hits_lost",
-          "What admission cost: requests that went to the origin and that an earlier, refused "
-          "sight would have made hits.",
+          "What admission cost at most: requests that went to the origin for what had been asked "
+          "for before. What was stored, has left and is fetched again is among them; where the "
+          "policy is always, none is counted.",
           [](in from) { return from.counts.admission_hits_lost; }),
     plain("reprise_admission_hit_bytes_lost_total",
           "admission.hit_bytes_lost",
@@ -467,7 +470,8 @@ constexpr metric own_rows[] = {
     by_label("reprise_admission_host_hits_lost_total",
              "admission.hits_lost_by_host",
              "host",
-             "What admission cost by the host asked for; of the 64 hosts with most, since each is "
+             "What admission cost at most by the host asked for; of the 64 hosts with most, since "
+             "each is "
              "among them, those with a hundredth of all: clients choose hosts.",
              [](in from, out sink) {
                  for (const auto& one : from.costly) {

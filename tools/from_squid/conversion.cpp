@@ -30,7 +30,7 @@ ordered_json port_settings(const port_set& ports) {
 }
 
 // Bounds of disk.size. What lies beyond them config::load refuses, and the default takes its place.
-constexpr std::uint64_t least_disk = std::uint64_t{16} << 20, most_disk = std::uint64_t{64} << 40;
+constexpr std::uint64_t least_disk = std::uint64_t{16} << 20, most_disk = std::uint64_t{16} << 40;
 
 bool is_accelerator(const ordered_json& listener) {
     return listener.value("mode", "") == "accelerator";
@@ -326,7 +326,7 @@ private:
                 draft_.told.push_back({fate::approximated,
                                        {},
                                        "",
-                                       "cache_dir: a store on disk has from 16 MiB to 64 TiB",
+                                       "cache_dir: a store on disk has from 16 MiB to 16 TiB",
                                        "disk.size"});
             }
         }

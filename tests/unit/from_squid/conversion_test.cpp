@@ -342,7 +342,7 @@ TEST_SUITE("from_squid/conversion") {
         CHECK(small.options.disk.size == 16u << 20);
         CHECK(small.says(fate::approximated, "from 16 MiB"));
         const auto large = settings_of("cache_dir ufs /var/spool/squid 999999999 16 256\n");
-        CHECK(large.options.disk.size == std::uint64_t{64} << 40);
+        CHECK(large.options.disk.size == std::uint64_t{16} << 40);
         CHECK_FALSE(settings_of("cache_dir ufs /var/spool/squid 16 16 256\n")
                         .says(fate::approximated, "from 16 MiB"));
     }
