@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <regex>
 #include <set>
 #include <sstream>
@@ -336,6 +337,26 @@ TEST_SUITE("scenario/admin") {
         CHECK(bytes < 300'000);
     }
 
+    TEST_CASE("/pages says which pages want the token, and which want it but on loopback") {
+        const proxy_process proxy;
+        const std::regex item{
+            R"re(<li>(?:<a href="([^"]*)">.*</a>|([^:]*)): .*?( \(wants [^)]*\))?</li>)re"};
+        std::istringstream page{proxy.admin("/pages").body};
+        std::map<std::string, std::set<std::string>> by_wish;
+        for (std::string line; std::getline(page, line);) {
+            std::smatch found;
+            if (std::regex_match(line, found, item)) {
+                by_wish[found[3].str()].insert(found[1].matched ? found[1].str() : found[2].str());
+            }
+        }
+        using pages = std::set<std::string>;
+        CHECK((by_wish[" (wants the token)"] == pages{"POST /purge", "POST /reload"}));
+        CHECK((by_wish[" (wants the token, but on loopback)"] ==
+               pages{"/digest", "/explain", "/live", "/log"}));
+        CHECK(by_wish[""].count("/stats") == 1);
+        CHECK(by_wish.size() == 3);
+    }
+
     TEST_CASE("the summary and the history follow what happens, and the page has it in words") {
         world w{basic_settings()};
         w.origin.on("/a", ok("Cache-Control: max-age=60\r\n", std::string(1000, 'x')));
@@ -461,11 +482,17 @@ TEST_SUITE("scenario/admin") {
 
     TEST_CASE("what looks like framing trouble is refused here as well") {
         const proxy_process proxy;
-        client one{proxy.admin_port()};
-        const auto answer = one.ask(
-            "POST /reload HTTP/1.1\r\nHost: " + own_host(proxy) +
-            "\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n");
-        CHECK(answer.status >= 400);
+        const auto host = "Host: " + own_host(proxy) + "\r\n";
+        const std::string length = "Content-Length: 5\r\n";
+        const std::string chunked = "Transfer-Encoding: chunked\r\n";
+        for (const auto& framed : {length + chunked, chunked + length}) {
+            CAPTURE(framed);
+            client one{proxy.admin_port()};
+            one.send("GET /healthz HTTP/1.1\r\n" + host + framed +
+                     "\r\n0\r\n\r\nGET /readyz HTTP/1.1\r\n" + host + "\r\n");
+            CHECK(one.read().status == 400);
+            CHECK(one.is_closed_by_proxy());  // and what stood behind it was no request
+        }
     }
 
 }  // TEST_SUITE

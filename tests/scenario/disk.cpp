@@ -6,8 +6,10 @@
 #include "tests/support/long_body.hpp"
 #include "tests/support/waiting.hpp"
 
+#include <filesystem>
 #include <fstream>
 #include <optional>
+#include <sys/stat.h>
 
 TEST_SUITE("scenario/disk") {
 
@@ -443,6 +445,33 @@ TEST_SUITE("scenario/disk") {
         CHECK((w.get("/large").body == large));
         CHECK(w.origin.count("/small") == 2);
         CHECK(figure(w.proxy->stats(), "/disk/damaged") >= 1);
+    }
+
+    TEST_CASE("what is made on disk is for the proxy's own user alone") {
+        struct no_umask {  // it would hide a mode that lets others in
+            mode_t usual = ::umask(0);
+            ~no_umask() { ::umask(usual); }
+        } modes_as_asked_for;
+        disk_world w;
+        w.put("/a", "hello");
+        CHECK(w.get("/a").status == 200);
+        w.wait_for_writing(1);
+        CHECK(w.ask("PURGE", "/a").status == 200);
+        CHECK(w.proxy->stop() == 0);
+        const auto mode_of = [](const std::filesystem::path& path) {
+            struct stat facts {};
+            REQUIRE(::lstat(path.c_str(), &facts) == 0);
+            return facts.st_mode & 07777;
+        };
+        const std::filesystem::path store = w.directory.file("store");
+        CHECK(mode_of(store) == 0700);
+        int files = 0;
+        for (const auto& one : std::filesystem::directory_iterator{store}) {
+            CAPTURE(one.path().string());
+            CHECK(mode_of(one.path()) == 0600);
+            ++files;
+        }
+        CHECK(files >= 5);  // superblocks, lock, journal and a segment
     }
 
     TEST_CASE("a second process is refused, and is told why") {

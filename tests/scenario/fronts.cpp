@@ -196,6 +196,19 @@ TEST_SUITE("scenario/fronts") {
         CHECK(to.ask(https + "\r\n").status != 501);  // from this machine it would be asked for
     }
 
+    TEST_CASE("nor does a client whom a PROXY header places at an address of this machine's") {
+        auto settings = fronted(json::array({"127.0.0.1/32"}));
+        settings["access"]["clients"] = json::array({"127.0.0.0/8"});
+        world w{settings};
+        w.origin.on("/a", ok("", "hello"));
+        auto to = w.proxy.connect(proxied_from({"\x7f\x00\x00\x02", 4}));
+        CHECK(to.ask(w.request("/a")).body == "hello");
+        CHECK(w.proxy.logged("/a").at("client") == "127.0.0.2:4321");
+        CHECK(to.ask("GET https" + w.origin.url("/a").substr(4) + " HTTP/1.1\r\nHost: x\r\n\r\n")
+                  .status == 501);
+        CHECK(w.origin.connections() == 1);
+    }
+
     TEST_CASE("a request that can't be read is the front's, not the client's before") {
         world w{fronted_by_field()};
         w.origin.on("/a", ok("", "hello"));

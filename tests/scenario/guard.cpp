@@ -175,4 +175,29 @@ TEST_SUITE("scenario/guard") {
         CHECK(w.get("/a").status == 403);
     }
 
+    TEST_CASE("an address that a reload denies is reached by no name, until another allows it") {
+        const temp_dir directory;
+        fake_origin origin;
+        auto settings = basic_settings();
+        settings["threads"] = 1;  // which keeps the connection to the origin, for all that follow
+        settings["dns"] = {{"hosts_file", directory.write("hosts", "127.0.0.1 good.test\n")}};
+        const proxy_process proxy{settings};
+        origin.otherwise(sends(ok("", "hello")));
+        const auto request = [&](const std::string& path) {
+            return absolute_request("GET",
+                                    "http://good.test:" + std::to_string(origin.port()) + path);
+        };
+        auto kept = proxy.connect();
+        CHECK(kept.ask(request("/a")).body == "hello");
+        auto denying = settings;
+        denying["access"]["deny_destinations"] = json::array({"127.0.0.0/8"});
+        proxy.reload(denying);
+        CHECK(kept.ask(request("/b")).status == 403);
+        CHECK(proxy.connect().ask(request("/c")).status == 403);
+        CHECK(origin.asked() == 1);
+        proxy.reload(settings);
+        CHECK(kept.ask(request("/d")).status == 200);
+        CHECK(proxy.connect().ask(request("/e")).status == 200);
+    }
+
 }  // TEST_SUITE

@@ -41,6 +41,34 @@ TEST_SUITE("scenario/intercept") {
         CHECK(w.figure("opened") == 0);
     }
 
+    TEST_CASE("tunnels of clients that intercept.clients does not have pass, and it is said why") {
+        opened_world w{json{{"clients", json::array({"127.0.0.2"})}}};
+        w.origin.on("/a", ok(std::string{cacheable}, "hello"));
+        w.check_passed_on("a.test");
+        CHECK(w.figure("opened") == 0);
+        const auto why = w.proxy->stats()["intercept"]["hosts"]["passed_on"]["a.test"];
+        CHECK(why == json{{"client", 1}});
+        CHECK(w.enter("a.test", "127.0.0.2")->ask(w.get("a.test", "/a")).body == "hello");
+        CHECK(w.figure("opened") == 1);
+    }
+
+    TEST_CASE(
+        "a listed host passes at a port that intercept.ports does not have, and it is said why") {
+        fake_origin other{{.identity = of_origins().issue("DNS:a.test")}};
+        opened_world w;
+        other.on("/a", ok(std::string{cacheable}, "hello"));
+        w.settings["access"]["connect_ports"].push_back(other.port());
+        w.proxy->reload(w.settings);
+        auto wanted = w.wishes("a.test");
+        wanted.trusted = of_origins().certificate();
+        tls_client one{w.connect("a.test", other.port()), wanted};
+        const auto there = "a.test:" + std::to_string(other.port());
+        CHECK(one.ask("GET /a HTTP/1.1\r\nHost: " + there + "\r\n\r\n").body == "hello");
+        CHECK(w.figure("opened") == 0);
+        const auto why = w.proxy->stats()["intercept"]["hosts"]["passed_on"]["a.test"];
+        CHECK(why == json{{"port", 1}});
+    }
+
     TEST_CASE("a client that does not take our certificate is tunnelled the next time, it alone") {
         opened_world w;
         w.origin.on("/a", ok(std::string{cacheable}, "hello"));

@@ -241,6 +241,59 @@ TEST_CASE("an origin that is down fails a gap that nothing went out for") {
     CHECK(w.get("/a", range("6-7")).body == "gh");
 }
 
+TEST_CASE("stale parts stand in for an origin that is down as far as they reach, and no further") {
+    world w;
+    ranged_object{.fields = "Cache-Control: max-age=0\r\n"}.put_on(w.origin, "/a");
+    REQUIRE(w.get("/a", range("0-4")).status == 206);
+    w.origin.stop();
+    auto one = w.proxy.connect();
+    for (const auto& fields : {range("0-9"), std::string{}}) {
+        CAPTURE(fields);
+        const auto failed = one.ask(w.request("/a", fields));
+        CHECK(failed.status == 502);
+        CHECK(failed.complete());
+        const auto held = one.ask(w.request("/a", range("1-3")));
+        CHECK(held.status == 206);
+        CHECK(held.body == "bcd");
+        CHECK(held.get("Content-Range") == "bytes 1-3/26");
+        CHECK(cache_status_of(held).detail == "origin-failed");
+    }
+}
+
+TEST_CASE("what is held in part goes out as no more than that, though it may be sent stale") {
+    const std::string stale = "Cache-Control: max-age=0";
+    for (const bool by_client : {true, false}) {
+        CAPTURE(by_client);
+        const std::string wish = by_client ? "Cache-Control: max-stale\r\n" : "";
+        const std::string leave = by_client ? "" : ", stale-while-revalidate=600";
+        world w;
+        for (const std::string path : {"/a", "/b"}) {
+            ranged_object{.fields = stale + leave + "\r\n"}.put_on(w.origin, path);
+            REQUIRE(w.get(path, range("0-4")).status == 206);
+        }
+        const auto part = w.get("/a", range("0-9") + wish);
+        CHECK(part.status == 206);
+        CHECK(part.body == letters.substr(0, 10));
+        CHECK(w.origin.requests("/a").back().get("Range") == "bytes=5-9");
+        const auto whole = w.get("/a", wish);
+        CHECK(whole.status == 200);
+        CHECK(whole.body == letters);
+        CHECK(w.origin.requests("/a").back().get("Range") == "bytes=10-");
+
+        w.origin.stop();
+        auto one = w.proxy.connect();
+        for (const auto& fields : {range("0-9"), std::string{}}) {
+            CAPTURE(fields);
+            const auto failed = one.ask(w.request("/b", fields + wish));
+            CHECK(failed.status == 502);
+            CHECK(failed.complete());
+            const auto held = one.ask(w.request("/b", range("1-3") + wish));
+            CHECK(held.status == 206);
+            CHECK(hit_body(held) == "bcd");
+        }
+    }
+}
+
 TEST_CASE("a part of another representation takes the place of the parts of the old one") {
     world_with w{"0-4"};
     ranged_object{.body = "ABCDEFGHIJKLMNOPQRSTUVWXYZ", .etag = "\"v2\""}.put_on(w.origin, "/a");

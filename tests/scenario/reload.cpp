@@ -165,6 +165,57 @@ TEST_SUITE("scenario/reload") {
         CHECK(w.proxy.connect().ask(w.request("/a")).status == 200);
     }
 
+    TEST_CASE("a token that a reload replaces opens nothing any more, and the new one does") {
+        const temp_dir at;
+        const auto settings = operated_settings(at);
+        world w{settings};
+        w.proxy.rewrite_settings(settings);
+        const auto asked_with = [&](const std::string& own) {
+            client one{w.proxy.admin_port()};
+            return one
+                .ask("POST /reload HTTP/1.1\r\nHost: 127.0.0.1:" +
+                     std::to_string(w.proxy.admin_port()) + "\r\nAuthorization: Bearer " + own +
+                     "\r\nContent-Length: 0\r\n\r\n")
+                .status;
+        };
+        const std::string next = "another-word-altogether";
+        CHECK(asked_with(token) == 200);
+        CHECK(asked_with(next) == 401);
+        at.write("token", next + "\n");
+        w.proxy.reload(settings);
+        // The listener's own thread takes it over when it comes to it.
+        CHECK(eventually([&] { return asked_with(next) == 200; }));
+        CHECK(asked_with(token) == 401);
+    }
+
+    TEST_CASE("less memory holds for what is stored, and a lower max_object for what comes") {
+        auto settings = storing_settings();
+        settings["memory"] = {{"size", "16MiB"}, {"max_object", "1MiB"}};
+        world w{settings};
+        const auto body = patterned(400 * kib);
+        w.origin.otherwise(sends(ok("Cache-Control: max-age=600\r\n", body)));
+        for (int i = 0; i < 20; ++i) {
+            CHECK(w.get("/" + std::to_string(i)).status == 200);
+        }
+        constexpr auto less = static_cast<std::int64_t>(4 * mib);
+        const auto before = w.proxy.stats();
+        CHECK(figure(before, "/store/capacity_bytes") == 4 * less);
+        CHECK(figure(before, figure_name::store_bytes) > less);
+        settings["memory"]["size"] = "4MiB";
+        w.proxy.reload(settings);
+        const auto after = w.proxy.stats();
+        CHECK(figure(after, "/store/capacity_bytes") == less);
+        CHECK(figure(after, figure_name::store_bytes) <= less);
+        CHECK(figure(after, figure_name::store_objects) > 0);
+        CHECK(cache_status_of(w.get("/not-too-large")).detail != "too-large");
+        settings["memory"]["max_object"] = "100KiB";
+        w.proxy.reload(settings);
+        const auto answer = w.get("/too-large");
+        CHECK((answer.body == body));
+        CHECK(cache_status_of(answer).detail == "too-large");
+        CHECK_FALSE(is_hit(w.get("/too-large")));
+    }
+
     TEST_CASE("what a start went on without keeps no reload from the rest") {
         const temp_dir at;
         auto settings = operated_settings(at);

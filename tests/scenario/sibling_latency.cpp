@@ -1,4 +1,5 @@
-// What misses cost beside a sibling that does not answer as it should: a measurement, not a test.
+// What misses cost beside a sibling that does not answer as it should: a measurement, not a test. ctest
+// has nothing of it (tests/CMakeLists.txt); by hand:
 //
 //     scenario -ts=scenario/sibling_latency --no-skip
 

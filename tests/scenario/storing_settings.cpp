@@ -1,7 +1,10 @@
 // What an operator may say of storing: which field governs (RFC 9213), whether cookies are kept
-// (RFC 9111 7.3), and for how long errors are that do not say.
+// (RFC 9111 7.3), and for how long what does not say.
 
 #include "tests/scenario/world.hpp"
+
+#include <chrono>
+#include <string>
 
 TEST_SUITE("scenario/storing_settings") {
 
@@ -18,6 +21,17 @@ TEST_SUITE("scenario/storing_settings") {
         auto all = storing_settings();
         all.update(settings);
         return all;
+    }
+
+    /// Of what is stored there, in seconds.
+    json lifetime_of(world& w, const std::string& path) {
+        const auto answer = w.proxy.admin("/explain?url=" + w.origin.url(path));
+        REQUIRE(answer.status == 200);
+        return json::parse(answer.body).at("stored").at(0).at("freshness").at("lifetime");
+    }
+
+    std::string unchanged_for(std::chrono::seconds time) {
+        return "Last-Modified: " + http_date(-time) + "\r\n";
     }
 
     }  // namespace
@@ -111,6 +125,60 @@ TEST_SUITE("scenario/storing_settings") {
         CHECK(second.status == 404);
         CHECK(is_hit(second));
         CHECK_FALSE(is_kept(w, "/b"));
+    }
+
+    TEST_CASE(
+        "how long what has a Last-Modified alone is fresh is a setting, and at most how long") {
+        const auto old = ok(unchanged_for(std::chrono::hours{240}), "a");
+        {
+            world w;
+            w.origin.on("/a", old);
+            CHECK(is_kept(w, "/a"));
+        }
+        {
+            world w{with(json::parse(R"({ "freshness": { "heuristic_fraction": 0 } })"))};
+            w.origin.on("/a", old);
+            CHECK_FALSE(is_kept(w, "/a"));
+        }
+        world w{with(json::parse(R"({ "freshness": { "heuristic_most": "1s" } })"))};
+        w.origin.on("/a", old);
+        CHECK(w.get("/a").status == 200);
+        CHECK(lifetime_of(w, "/a") == 1);
+    }
+
+    TEST_CASE("freshness.heuristic_errors decides for errors, but for 410") {
+        const auto old = unchanged_for(std::chrono::hours{240});
+        for (const bool errors : {true, false}) {
+            CAPTURE(errors);
+            auto settings = storing_settings();
+            settings["freshness"] = {{"heuristic_errors", errors}};
+            world w{settings};
+            w.origin.on("/missing", answer("404 Not Found", old, "x"));
+            w.origin.on("/gone", answer("410 Gone", old, "x"));
+            w.origin.on("/there", ok(old, "x"));
+            CHECK(is_kept(w, "/missing") == errors);
+            CHECK(is_kept(w, "/gone"));
+            CHECK(is_kept(w, "/there"));
+        }
+    }
+
+    TEST_CASE("a rule's heuristic_fraction goes before the general one") {
+        const auto later = ok(unchanged_for(std::chrono::seconds{100}), "a");
+        {
+            world w{with(json::parse(R"({ "freshness": { "heuristic_fraction": 0, "rules": [
+                { "url": "*/ruled", "heuristic_fraction": 0.5 } ] } })"))};
+            w.origin.on("/ruled", later);
+            w.origin.on("/other", later);
+            CHECK(is_kept(w, "/ruled"));
+            CHECK(lifetime_of(w, "/ruled") == 50);
+            CHECK_FALSE(is_kept(w, "/other"));
+        }
+        world w{with(json::parse(R"({ "freshness": { "heuristic_fraction": 0.5, "rules": [
+            { "url": "*/ruled", "heuristic_fraction": 0 } ] } })"))};
+        w.origin.on("/ruled", later);
+        w.origin.on("/other", later);
+        CHECK_FALSE(is_kept(w, "/ruled"));
+        CHECK(is_kept(w, "/other"));
     }
 
     TEST_CASE("requests that prefer alike share a variant") {

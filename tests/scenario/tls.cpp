@@ -332,6 +332,14 @@ TEST_SUITE("scenario/tls") {
             client one{proxy->port(1)};
             return one.ask(asked("GET", path, fields));
         }
+        /// POST /purge with this query.
+        [[nodiscard]] response purge(std::string_view query) const {
+            client admin{proxy->admin_port()};
+            return admin.ask("POST /purge?" + std::string{query} +
+                             " HTTP/1.1\r\nHost: 127.0.0.1:" + std::to_string(proxy->admin_port()) +
+                             "\r\nAuthorization: Bearer secret-secret-secret\r\n"
+                             "Content-Length: 0\r\n\r\n");
+        }
         [[nodiscard]] static std::string asked(std::string_view method,
                                                std::string_view path,
                                                std::string_view fields = "") {
@@ -425,13 +433,7 @@ TEST_SUITE("scenario/tls") {
         CHECK(hit_body(encrypted->ask(ask)) == "https");
         CHECK(hit_body(plain.ask(ask)) == "http");
         // A purge finds both, whichever the listeners have now.
-        client admin{w.proxy->admin_port()};
-        CHECK(admin
-                  .ask("POST /purge?url=http://shop.example/a HTTP/1.1\r\nHost: 127.0.0.1:" +
-                       std::to_string(w.proxy->admin_port()) +
-                       "\r\nAuthorization: Bearer secret-secret-secret\r\n"
-                       "Content-Length: 0\r\n\r\n")
-                  .status == 200);
+        CHECK(w.purge("url=http://shop.example/a").status == 200);
         CHECK_FALSE(is_hit(encrypted->ask(ask)));
         CHECK_FALSE(is_hit(plain.ask(ask)));
     }
@@ -439,25 +441,65 @@ TEST_SUITE("scenario/tls") {
     TEST_CASE("a purge finds what was stored over TLS, by https alone and by http too") {
         two_doors w;
         w.origin.on("/a", ok("Cache-Control: max-age=60\r\n", "hello"));
-        const auto purge = [&](const std::string& url) {
-            client admin{w.proxy->admin_port()};
-            return admin.ask("POST /purge?url=" + url + " HTTP/1.1\r\nHost: 127.0.0.1:" +
-                             std::to_string(w.proxy->admin_port()) +
-                             "\r\nAuthorization: Bearer secret-secret-secret\r\n"
-                             "Content-Length: 0\r\n\r\n");
-        };
         const auto store = [&] {
             (void)w.secure("/a");
             (void)w.plain("/a");
         };
         store();
-        CHECK(purge("https://shop.example/a").status == 200);
+        CHECK(w.purge("url=https://shop.example/a").status == 200);
         CHECK(is_hit(w.plain("/a")));
         CHECK_FALSE(is_hit(w.secure("/a")));
         store();
-        CHECK(purge("http://shop.example/a").status == 200);
+        CHECK(w.purge("url=http://shop.example/a").status == 200);
         CHECK_FALSE(is_hit(w.plain("/a")));
         CHECK_FALSE(is_hit(w.secure("/a")));
+    }
+
+    TEST_CASE("so do a purge by prefix and one by tag, and neither goes any further") {
+        two_doors w;
+        w.origin.on("/dir/a", ok("Cache-Control: max-age=60\r\nSurrogate-Key: k\r\n", "hello"));
+        w.origin.on("/dirt", ok("Cache-Control: max-age=60\r\n", "hello"));
+        for (const bool only_https : {true, false}) {
+            const auto site = std::string{only_https ? "https" : "http"} + "://shop.example";
+            for (const auto& query : {"prefix=" + site + "/dir/", "tag=k&origin=" + site}) {
+                CAPTURE(query);
+                for (const std::string path : {"/dir/a", "/dirt"}) {
+                    (void)w.secure(path);
+                    (void)w.plain(path);
+                }
+                CHECK(w.purge(query).status == 200);
+                CHECK(is_hit(w.plain("/dir/a")) == only_https);
+                CHECK_FALSE(is_hit(w.secure("/dir/a")));
+                CHECK(is_hit(w.plain("/dirt")));
+                CHECK(is_hit(w.secure("/dirt")));
+            }
+        }
+    }
+
+    TEST_CASE("a PURGE by prefix at one accelerator leaves what another has of the same URLs") {
+        two_doors w;
+        fake_origin other;
+        for (auto* one : {&w.origin, &other}) {
+            one->on("/dir/a", ok("Cache-Control: max-age=60\r\n", "hello"));
+        }
+        auto settings = w.as_started;
+        settings["access"]["purge_clients"] = json::array({"127.0.0.1"});
+        settings["listeners"][1]["tls"] = w.tls();
+        settings["listeners"][1]["upstream"] = "http://" + other.authority();
+        w.proxy = std::make_unique<proxy_process>(settings);
+        const auto ask = [&](std::size_t door, const std::string& request) {
+            tls_client to{w.proxy->port(door), {.trusted = authority().certificate()}};
+            return to.ask(request);
+        };
+        const auto page = two_doors::asked("GET", "/dir/a");
+        for (const std::size_t door : {0, 1}) {
+            CHECK(ask(door, page).body == "hello");
+            REQUIRE(is_hit(ask(door, page)));
+        }
+        CHECK(ask(0, two_doors::asked("PURGE", "/dir/", "Purge: prefix\r\n")).status == 200);
+        CHECK_FALSE(is_hit(ask(0, page)));
+        CHECK(is_hit(ask(1, page)));
+        CHECK(other.count("/dir/a") == 1);
     }
 
     TEST_CASE("a Location with https is the same origin's where the request came over TLS") {

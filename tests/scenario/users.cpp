@@ -1,10 +1,13 @@
 // Clients that have to say who they are: access.users_file and access.tokens_file.
 
+#include "tests/scenario/opened_world.hpp"
+#include "tests/scenario/ways_out.hpp"
 #include "tests/scenario/world.hpp"
 
 #include <algorithm>
 #include <crypt.h>
 #include <cstdio>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -158,6 +161,34 @@ TEST_SUITE("scenario/users") {
         open["access"].erase("tokens_file");
         u.w.proxy.reload(open);
         CHECK(u.w.get("/a").status == 200);
+    }
+
+    TEST_CASE("who is listed no more is refused inside the tunnel that was opened for him") {
+        const temp_dir place;
+        const auto ann = "ann:" + hashed("secret") + "\n";
+        const auto bob = "bob:" + hashed("secret") + "\n";
+        auto settings = storing_settings();
+        settings["access"]["users_file"] = place.write("users", ann + bob);
+        opened_world w{json::object(), settings};
+        w.origin.on("/a", ok(std::string{cacheable}, "hello"));
+        const auto enter = [&](const std::string& who) {
+            auto to = w.proxy->connect(connect_to(w.at("a.test"), basic(who)));
+            REQUIRE(to.read_head("CONNECT").status == 200);
+            return std::make_unique<tls_client>(stream{to.connection().release()},
+                                                w.wishes("a.test"));
+        };
+        const auto of_ann = enter("ann:secret");
+        const auto of_bob = enter("bob:secret");
+        CHECK(of_ann->ask(w.get("a.test", "/a")).body == "hello");
+        CHECK(is_hit(of_ann->ask(w.get("a.test", "/a"))));
+        place.write("users", bob);
+        w.proxy->reload(w.settings);
+        const auto refused = of_ann->ask(w.get("a.test", "/a"));
+        CHECK(refused.status == 407);
+        CHECK(lower(refused.get("Connection")) == "close");  // her next CONNECT is asked who she is
+        CHECK(of_ann->end() == tls_end::closed);
+        CHECK(is_hit(of_bob->ask(w.get("a.test", "/a"))));
+        CHECK(w.figure("opened") == 2);
     }
 
     TEST_CASE("a start with a bad line ends with its number") {
