@@ -202,7 +202,7 @@ bool store::is_for_disk(const evicted_response& gone) const {
     }
     // It has been there: but its log may have let that record go while memory had the response.
     if (gone.response->disk_record.load(std::memory_order_relaxed) != 0 &&
-        disk_->holds_or_awaits(gone.key)) {
+        disk_->holds_or_awaits(gone.key, *gone.response)) {
         return false;
     }
     switch (disk_->chooses()) {
@@ -385,7 +385,7 @@ bool store::drop(const filter::key_hash& key, std::string_view url, const stored
 void store::drop_if_written_since(const filter::key_hash& key,
                                   const stored_response& outdated,
                                   std::uint64_t record) {
-    if (disk_ && record == 0 && outdated.disk_record.load(std::memory_order_relaxed) != 0) {
+    if (disk_ && outdated.disk_record.load(std::memory_order_relaxed) != record) {
         drop_from_disk(key, outdated);
     }
 }

@@ -20,7 +20,7 @@ namespace reprise::proxy::cache::disk {
 namespace {
 
 error_code last_error() {
-    return error_of(errno);
+    return {errno, boost::system::system_category()};
 }
 
 // Bytes of a file that may be on their way to the disk: enough to keep it busy, and little beside
@@ -205,8 +205,9 @@ public:
 
 }  // namespace
 
-error_code error_of(int number) noexcept {
-    return {number == EDQUOT ? ENOSPC : number, boost::system::system_category()};
+bool is_no_room(const error_code& error) noexcept {
+    return error == boost::system::errc::no_space_on_device ||
+           (error.category() == boost::system::system_category() && error.value() == EDQUOT);
 }
 
 error_code read_all(file& from, std::uint64_t at, std::span<std::byte> into) {

@@ -58,8 +58,8 @@ public:
     [[nodiscard]] virtual error_code try_lock_shared() = 0;
 };
 
-/// What a system call that failed with this errno says here.
-[[nodiscard]] error_code error_of(int number) noexcept;
+/// Nothing more can be written: the file system is full, or a quota used up.
+[[nodiscard]] bool is_no_room(const error_code& error) noexcept;
 
 /// Fills `into`. errc::no_message_available when the file ends before.
 [[nodiscard]] error_code read_all(file& from, std::uint64_t at, std::span<std::byte> into);

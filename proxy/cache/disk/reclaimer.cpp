@@ -360,6 +360,8 @@ void reclaimer::tell_due(double filled) {
 void reclaimer::finish() {
     for (const auto& one : listed_) {
         if (const auto entry = live(one)) {
+            core_.unlisted.note(one.primary,
+                                core_.segments.sequence(*number_));  // as drop() has it
             let_go(one.key(), *entry);
             if (one.kind == record_kind::refresh) {
                 let_go_without(one);

@@ -378,11 +378,6 @@ bool tier::may_hold(const filter::key_hash& key) const noexcept {
     return core_->index.find(key).has_value();
 }
 
-bool tier::holds_or_awaits(const filter::key_hash& key) const {
-    // In this order: what has been written is in the index before it waits no more.
-    return core_->on_their_way.has_either_form(key, key) || may_hold(key);
-}
-
 tier_figures tier::figures() const {
     const auto& counts = core_->counts;
     const auto health = core_->health();

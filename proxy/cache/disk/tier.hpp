@@ -206,8 +206,9 @@ public:
 
     /// In memory alone: false means that the key is not here. One shard's short lock.
     [[nodiscard]] bool may_hold(const filter::key_hash& key) const noexcept;
-    /// Whether something of the key is here, or waits to be written. Two short locks.
-    [[nodiscard]] bool holds_or_awaits(const filter::key_hash& key) const;
+    /// Whether something of this response's variant is here and can be found, or waits to be written. Short locks.
+    [[nodiscard]] bool holds_or_awaits(const filter::key_hash& key,
+                                       const stored_response& one) const;
 
     /// Queues a whole response with `content` for writing. False: skipped (queue full, off, larger
     /// than may be, parts), or invalidated or purged since `asked`. Sets response->disk_record.

@@ -99,6 +99,14 @@ std::unique_ptr<arriving_object> tier::begin_object(const filter::key_hash& key,
     return std::make_unique<arriving_object>(core_, writer_, key, url, strong_etag, asked);
 }
 
+bool tier::holds_or_awaits(const filter::key_hash& key, const stored_response& one) const {
+    const auto object = index_key(record_kind::object, key, discriminator_of(key, one));
+    // In this order: what has been written is in the index before it waits no more. And a variant is found by the
+    // list of its URL's, which has the URL's own key.
+    return core_->on_their_way.has_either_form(object, key) ||
+           (core_->index.find(object).has_value() && may_hold(key));
+}
+
 bool tier::is_being_written(const filter::key_hash& key, std::string_view strong_etag) const {
     const auto representation = representation_of(key, strong_etag);
     const auto asked = representation ? core_->on_their_way.asked_for(*representation)

@@ -177,18 +177,23 @@ void writer::note(const dropped_url& url, std::function<void()> kept) {
 // It is looked for where a record is first and then where it goes to: what is under way enters the index
 // before it is that no more, and what leaves the index without an entry is unlisted before. All of it
 // with guard_ held, so that nothing is offered meanwhile, and so that whoever finds nothing because
-// another has just taken it out is told that it is kept behind the other's note.
+// another has just taken it out is told that it is kept behind the other's note. It leaves the index first:
+// where there is no memory for the note it is served no more all the same.
 bool writer::drop_url(const filter::key_hash& primary, bool always, std::function<void()> kept) {
     bool was_there = false;
     (void)change_notes(
         [&] {
             const bool is_coming = core_->on_their_way.has_either_form(primary, primary);
-            const bool is_there = core_->index.find(primary).has_value();
-            if (always || is_coming || is_there || !knows_log_ ||
-                core_->unlisted.may_have(primary)) {
-                (void)noted_.add(dropped_url{primary});
-            }
             was_there = core_->erase(primary).has_value();
+            if (always || is_coming || was_there || !knows_log_ ||
+                core_->unlisted.may_have(primary)) {
+                try {
+                    (void)noted_.add(dropped_url{primary});
+                } catch (const std::bad_alloc&) {
+                    core_->note_unlisted(primary);  // the next one will be kept
+                    throw;
+                }
+            }
             return true;
         },
         std::move(kept));

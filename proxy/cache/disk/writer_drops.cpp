@@ -215,7 +215,7 @@ std::optional<drop_note> writer::let_older_go(const filter::key_hash& primary,
         core_->gone.note(object);
     }
     const bool waited = tail_.withdraw(object);
-    if (waited || core_->index.find(object)) {
+    if (waited || may_come || core_->index.find(object)) {
         core_->note_unlisted(primary);  // for there may be no room for the note
     }
     if (!core_->erase(object) && !waited && !may_come) {

@@ -146,8 +146,7 @@ bool writer::open_next() {
             failed = tail_.open(*number, next_sequence_++, std::move(opened));
         }
         // Where a file system reserves no room, the header of a new file is the first to find none.
-        const bool has_no_room = failed == boost::system::errc::no_space_on_device &&
-                                 (is_new || !has_file);
+        const bool has_no_room = is_no_room(failed) && (is_new || !has_file);
         if (has_no_room && oldest_segment() && steady_now() >= make_again_) {
             if (has_file) {
                 (void)core_->files->remove(core_->path_of(segment_name(*number)));

@@ -102,37 +102,58 @@ TEST_SUITE("cache/store") {
     }
 
     TEST_CASE("what the disk's log has let go is written again when it leaves memory") {
-        both store{disk_write::eviction, nullptr, 0};  // the oldest leaves, whatever it is worth
-        const auto url = url_of(1);
-        store.put(url, object(url, 10'000));
-        REQUIRE(store.in_memory(url));
-        store.push_out(url);
-        const auto there = store.on_disk(url);
-        REQUIRE(there);
-        const auto record = there->disk_record.load();
-        REQUIRE(record != 0);
-        const auto from_disk = [&] {
-            auto copy = object(url, 10'000);
-            copy->disk_record = record;
-            return copy;
-        };
-        // While the log has it, it is written no second time.
-        const auto puts = store->disk()->figures().puts;
-        store.put(url, from_disk());
-        REQUIRE(store.in_memory(url));
-        store.push_out(url);
-        CHECK(store->disk()->figures().puts == puts);
+        for (const bool varies : {false, true}) {
+            CAPTURE(varies);
+            both store{
+                disk_write::eviction, nullptr, 0};  // the oldest leaves, whatever it is worth
+            const auto url = url_of(1);
+            const auto made_for = [&](std::string_view language, std::size_t size) {
+                auto made = object(url, size);
+                if (varies) {
+                    const http::field line{http::field_id::vary, "Vary", "X-Lang"};
+                    const http::field asked{http::field_id::unknown, "X-Lang", language};
+                    made->vary = http::read_vary({&line, 1});
+                    made->selecting = http::selecting_values(made->vary,
+                                                             {&asked, language.empty() ? 0u : 1u});
+                }
+                return made;
+            };
+            store.put(url, made_for("", 10'000));
+            REQUIRE(store.in_memory(url));
+            store.push_out(url);
+            const auto there = store.on_disk(url);
+            REQUIRE(there);
+            const auto record = there->disk_record.load();
+            REQUIRE(record != 0);
+            const auto from_disk = [&] {
+                auto copy = made_for("", 10'000);
+                copy->disk_record = record;
+                return copy;
+            };
+            // While the log has it, it is written no second time.
+            const auto puts = store->disk()->figures().puts;
+            store.put(url, from_disk());
+            REQUIRE(store.in_memory(url));
+            store.push_out(url);
+            CHECK(store->disk()->figures().puts == puts);
 
-        for (unsigned i = 0; store.on_disk(url); ++i) {
-            REQUIRE(i < 100);
-            const auto other = "http://large.example/" + std::to_string(i);
-            REQUIRE(store.put_on_disk(other, object(other, 500'000)));
-            store.settle();
+            for (unsigned i = 0; store.on_disk(url); ++i) {
+                REQUIRE(i < 100);
+                const auto other = "http://large.example/" + std::to_string(i);
+                REQUIRE(store.put_on_disk(other, object(other, 500'000)));
+                store.settle();
+                if (varies && i == 15) {
+                    REQUIRE(store.put_on_disk(url, made_for("br", 10'000)));
+                    store.settle();
+                }
+            }
+            // Another variant is no reason to think that this one is there.
+            REQUIRE(store->disk()->may_hold(key_of(url)) == varies);
+            store.put(url, from_disk());
+            REQUIRE(store.in_memory(url));
+            store.push_out(url);
+            CHECK(is_version(store.on_disk(url), url, 0));
         }
-        store.put(url, from_disk());
-        REQUIRE(store.in_memory(url));
-        store.push_out(url);
-        CHECK(is_version(store.on_disk(url), url, 0));
     }
 
     TEST_CASE("what is dropped from memory leaves nothing older behind it on disk") {

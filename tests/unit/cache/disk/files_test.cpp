@@ -8,11 +8,17 @@ namespace reprise::proxy::cache::disk {
 
 TEST_SUITE("cache/disk/files") {
 
-    TEST_CASE("a quota that is used up is want of room, and all else what the system said") {
-        CHECK(error_of(EDQUOT) == boost::system::errc::no_space_on_device);
-        CHECK(error_of(ENOSPC) == boost::system::errc::no_space_on_device);
-        CHECK(error_of(EIO) == boost::system::errc::io_error);
-        CHECK(error_of(ENOENT) == boost::system::errc::no_such_file_or_directory);
+    TEST_CASE(
+        "a quota that is used up is want of room, as a full file system is, and nothing else") {
+        const auto said = [](int number) {
+            return error_code{number, boost::system::system_category()};
+        };
+        CHECK(is_no_room(said(EDQUOT)));
+        CHECK(is_no_room(said(ENOSPC)));
+        CHECK(is_no_room(
+            boost::system::errc::make_error_code(boost::system::errc::no_space_on_device)));
+        CHECK_FALSE(is_no_room(said(EIO)));
+        CHECK_FALSE(is_no_room({}));
     }
 }
 
