@@ -224,8 +224,8 @@ object_table<dns_options> dns_table() {
                       seconds_between(1s, 7 * day),
                       restart,
                       "An answer is kept at most so long, whatever its own TTL; and so is a "
-                      "connection to an "
-                      "origin or peer, which would go on where the name led once."),
+                      "connection to an origin or peer, which would go on where the name led "
+                      "once (one that a client is logged in on aside)."),
                 value("negative_ttl",
                       &dns_options::negative_ttl,
                       seconds_between(0s, 1 * day),

@@ -136,7 +136,7 @@ constexpr auto table = std::to_array<failure_facts>({
     {draining, "draining", refused, 503, "Service Unavailable", "http_request_denied",
      "This proxy is shutting down.", "timeouts.drain", 5},
     {out_of_memory, "out_of_memory", error, 503, "Service Unavailable", "proxy_internal_error",
-     "This proxy is out of memory, file descriptors or ports of its own.", "", 1},
+     "This proxy is out of memory, file descriptors or ports of its own.", "", 1, unheard},
     {internal, "internal", error, 500, "Internal Server Error", "proxy_internal_error",
      "This proxy made a mistake; its log says more.", ""},
 });

@@ -94,7 +94,7 @@ private:
     [[nodiscard]] cache::head_ptr publish_head();
     [[nodiscard]] bool is_all_here(const cache::fetched_head& head);
     awaitable<void> pass_body(cache::head_ptr published);
-    void count_finished();
+    void count(fetch_end how);
     void fail(failure why);
 
     thread::worker& w_;
@@ -107,7 +107,8 @@ private:
     bool refetch_ = false;        // the 304 was not about what is stored: once more,
     bool unconditional_ = false;  // and without validators
     bool has_ended_ = false;      // all who read it are told how
-    bool has_left_ = false;       // and nobody joins it any more
+    bool is_counted_ = false;
+    bool has_left_ = false;  // and nobody joins it any more
 };
 
 // Nothing, where what ended it is told already.
@@ -115,10 +116,7 @@ void producer::fail(failure why) {
     if (has_ended_) {
         return;
     }
-    w_.counts
-        .fetches_ended[static_cast<std::size_t>(into_.abandoned() ? fetch_end::given_up
-                                                                  : fetch_end::failed)]
-        .add();
+    count(into_.abandoned() ? fetch_end::given_up : fetch_end::failed);
     if (!into_.head()) {
         expected_.failed();
     }
@@ -126,8 +124,11 @@ void producer::fail(failure why) {
     has_ended_ = true;
 }
 
-void producer::count_finished() {
-    w_.counts.fetches_ended[static_cast<std::size_t>(fetch_end::finished)].add();
+// Once: memory may end as those who read it are woken, and then it fails behind its end.
+void producer::count(fetch_end how) {
+    if (!std::exchange(is_counted_, true)) {
+        w_.counts.fetches_ended[static_cast<std::size_t>(how)].add();
+    }
 }
 
 trouble producer::switch_protocols() {
@@ -150,7 +151,7 @@ trouble producer::switch_protocols() {
         to->upgrade_bytes, at_.from.came.head, {.via = w_.common.pseudonym, .websocket = true});
     to->upgrade_bytes += "\r\n";
     to->upgraded = std::move(at_.from.lease);
-    count_finished();
+    count(fetch_end::finished);
     into_.producer_upgraded();
     has_ended_ = true;
     return std::nullopt;
@@ -171,7 +172,7 @@ bool producer::adopt_not_modified(bool dubious) {
     confirmed->by = age_in(at_.from.came, *order_);
     note_whence(confirmed->by);
     confirmed->for_one_client = by.is_for_one_client();
-    count_finished();
+    count(fetch_end::finished);
     into_.producer_validated(fresh, std::move(confirmed));
     has_ended_ = true;
     at_.from.lease.buffer().consume(at_.from.came.head.bytes);
@@ -241,7 +242,7 @@ awaitable<void> producer::pass_body(cache::head_ptr published) {
     if (trusted && (keeping_.storable() || order_->described())) {
         at_.from.lease.note_kept(order_->url);
     }
-    count_finished();
+    count(fetch_end::finished);
     into_.producer_finish(std::move(trailers));
     has_ended_ = true;
     if (at_.uploads()) {

@@ -155,9 +155,9 @@ bool sources::take_idle(bool fresh_only) {
     return !fresh_only && here_.lease;
 }
 
-// Neither a sibling's answer nor the clients' leaving waits for a connection. Whatever ends the wait ends the dial, or the
-// place in line: each takes a socket or a share of the client's, and one that leaves at once, and comes again for another
-// port, would else leave a new one behind each time for as long as an origin may be silent.
+// Neither a sibling's answer nor the clients' leaving waits for a connection. Their leaving ends the dial, or the place in
+// line: each takes a socket or a share of the client's, and one that leaves at once, and comes again for another port,
+// would else leave a new one behind each time for as long as an origin may be silent.
 awaitable<attempt<net::origin_lease>> sources::acquire(bool fresh_only, steady_time until) {
     auto& o = order_;
     const auto to = way_.address();
@@ -182,7 +182,11 @@ awaitable<attempt<net::origin_lease>> sources::acquire(bool fresh_only, steady_t
     }
     if (!made->result) {
         made->unwanted = true;
-        made->give_up.emit(asio::cancellation_type::terminal);
+        // A sibling has answered: there are no more of these than clients that wait, and the next miss finds a
+        // connection that is made already.
+        if (into_.abandoned() || program_ends) {
+            made->give_up.emit(asio::cancellation_type::terminal);
+        }
         failure gave_up{program_ends ? failure_code::draining : failure_code::origin_closed,
                         "not waited for"};
         co_return gave_up;

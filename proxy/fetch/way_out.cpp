@@ -255,7 +255,7 @@ peer::parent_choice::silence way_out::judge_silence(steady_time sent) const {
 
 bool way_out::try_next(steady_time begun, const failure& why, bool blames) {
     // What passes through a parent has no Via but our own.
-    if (parent() == nullptr || (leads_through() && !peer::is_parents_fault(why.code, false))) {
+    if (parent() == nullptr || (leads_through() && !peer::may_ask_another(why.code, false))) {
         note_refused(why.code);
         end_trial();
         return false;

@@ -273,15 +273,15 @@ void pool_state::caught(pool_connection& each) noexcept {
 
 // One that nobody will look at again before it is used. It is for us to end it, and a FIN would leave its local
 // port in TIME_WAIT for a minute: where each request brings a connection more than is kept, the ports to that
-// origin would be used up. All that was sent on it was answered, so that a reset takes nothing from anybody. One
-// with TLS says close_notify, as ever, and one that the origin has ended leaves nothing behind.
-void pool_state::discard_idle(connection_ptr connection) {
+// origin would be used up. All that was sent on it was answered, and has arrived. One with TLS says close_notify, as
+// ever, and one that the origin has ended leaves nothing behind.
+void pool_state::discard_idle(connection_ptr connection, ending how) {
     auto& socket = connection->socket;
     const auto in_it = socket.look();
     if (in_it == stream_look::bytes) {
         caught(*connection);
     }
-    if (in_it == stream_look::nothing && socket.not_acknowledged() == 0) {
+    if (how == ending::reset && in_it == stream_look::nothing && socket.not_acknowledged() == 0) {
         socket.set_reset_on_close(true);
     }
     discard(std::move(connection));
@@ -313,7 +313,7 @@ connection_ptr pool_state::take_idle(const origin_address& to, const share_holde
 }
 
 // Whoever moves a name means its clients to follow, and a connection that is always in use would never ask for it
-// again.
+// again. One client's own goes on: it is logged in.
 bool pool_state::is_too_old(const pool_connection& each) const noexcept {
     return steady_now() - each.made >= names.longest_kept();
 }
@@ -324,7 +324,7 @@ void pool_state::put_back(connection_ptr connection) {
         caught(*connection);
     }
     if (stopped || group.open > options.connections || distrusts(group) ||
-        !may_come_back(*connection) || is_too_old(*connection)) {
+        !may_come_back(*connection) || (connection->owner == 0 && is_too_old(*connection))) {
         discard(std::move(connection));
         return;
     }
@@ -408,7 +408,7 @@ void pool_state::close_expired() {
             sweep.expire_at(due);
             return;
         }
-        discard_idle(unlist_oldest());
+        discard_idle(unlist_oldest(), ending::quiet);  // no more than are kept go so in any time
     }
 }
 

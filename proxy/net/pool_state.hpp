@@ -157,7 +157,9 @@ struct pool_state {
     [[nodiscard]] bool refuses(const pool_connection& each) const noexcept;
     [[nodiscard]] bool distrusts(const pool_group& group) const noexcept;
     void caught(pool_connection& each) noexcept;
-    void discard_idle(connection_ptr connection);
+    /// How it ends: by a FIN, or by a reset, which leaves its local port free.
+    enum class ending : std::uint8_t { quiet, reset };
+    void discard_idle(connection_ptr connection, ending how = ending::reset);
     connection_ptr unlist(pool_group& group, std::size_t index) noexcept;
     connection_ptr unlist_oldest() noexcept;
     connection_ptr unlist_last_of(pool_group& group, std::uint64_t owner) noexcept;

@@ -17,6 +17,11 @@ namespace reprise::proxy::peer {
 /// where others had passed the request on before us (`has_via`): a client could write a Via that
 /// makes any proxy find a loop.
 [[nodiscard]] bool is_parents_fault(failure_code why, bool has_via) noexcept;
+/// Whether another parent may be asked: by this one's fault, or since local ports are used up, which are each
+/// destination's own.
+[[nodiscard]] inline bool may_ask_another(failure_code why, bool has_via) noexcept {
+    return is_parents_fault(why, has_via) || why == failure_code::out_of_memory;
+}
 
 /// The parent of this index has failed at what began then. What this proxy lacks itself
 /// (is_our_own_lack) is no failure of the parent, and noted nowhere.

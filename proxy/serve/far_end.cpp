@@ -101,7 +101,7 @@ awaitable<attempt<net::passage>> reach_by_parents(const wanted_far_end& to) {
             peer::note_parent_refused(*book, at);
         }
         to.book.peer = parent.name;
-        if (made || !peer::is_parents_fault(made.error().code, has_via)) {
+        if (made || !peer::may_ask_another(made.error().code, has_via)) {
             co_return std::move(made);
         }
         why = std::move(made.error());

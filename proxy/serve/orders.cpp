@@ -126,6 +126,9 @@ void revalidate_behind(exchange_state& x) {
     if (judge_destination(*x.settings, x.asked, common.pseudonym)) {
         return;
     }
+    if (common.fetches.has(x.asked.key, x.asked.url)) {
+        return;  // most often, and without the lock that all threads share
+    }
     // Before it leads: whoever followed it would be left with nothing.
     auto permit = common.unattended.enter(x.w.share_of(x.client.at),
                                           x.settings->fetches.unattended);

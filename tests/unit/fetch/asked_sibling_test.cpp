@@ -2,9 +2,14 @@
 #include "tests/unit/fetch/arrivals.hpp"
 #include "tests/unit/net/loop.hpp"
 
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
 namespace reprise::proxy::fetch::test::of_asked_sibling {
@@ -21,7 +26,9 @@ config::options with_a_sibling() {
 }
 
 // What came of asking it; none within: it was not asked.
-std::optional<peer::asking_end> asked_at(node& at, std::uint16_t port) {
+std::optional<peer::asking_end> asked_at(node& at,
+                                         std::uint16_t port,
+                                         peer::whereabouts where = {}) {
     sibling_question question;
     question.wire = "GET http://a.example/x HTTP/1.1\r\n\r\n";
     question.url = "http://a.example/x";
@@ -31,6 +38,8 @@ std::optional<peer::asking_end> asked_at(node& at, std::uint16_t port) {
     whom->name = "b";
     whom->host = "127.0.0.1";
     whom->port = port;
+    whom->where = std::move(where);
+    whom->timeout = std::chrono::milliseconds{100};
     const auto one = std::make_shared<asked_sibling>(
         at.w, std::make_shared<const sibling_question>(std::move(question)), std::move(whom), 0);
     bool is_over = false;
@@ -44,6 +53,26 @@ std::optional<peer::asking_end> asked_at(node& at, std::uint16_t port) {
     return one->end();
 }
 
+// A connection to a sibling there that is kept.
+void leave_idle(node& at, std::uint16_t port) {
+    auto work = [](node& of, std::uint16_t to) -> awaitable<void> {
+        const net::origin_address sibling{"127.0.0.1", to, true, false};
+        const auto until = steady_now() + std::chrono::seconds{20};
+        auto leased = co_await of.w.origins.acquire(sibling, false, until);
+        if (leased) {
+            leased->give_back();
+        }
+    };
+    const auto before = at.w.origins.figures().idle.load();
+    asio::co_spawn(at.w.io, work(at, port), asio::detached);
+    const auto give_up = steady_now() + std::chrono::seconds{20};
+    while (at.w.origins.figures().idle.load() == before && steady_now() < give_up) {
+        at.w.io.restart();
+        at.w.io.run_one_for(std::chrono::milliseconds{20});
+    }
+    REQUIRE(at.w.origins.figures().idle.load() == before + 1);
+}
+
 }  // namespace
 
 TEST_SUITE_BEGIN("fetch/asked_sibling");
@@ -54,6 +83,22 @@ TEST_CASE("one that can't be reached has failed, and one that can't be asked was
     CHECK(asked_at(at, closed.port) == peer::asking_end::failed);
     at.w.origins.stop();  // as where the proxy ends; that it has no descriptor is told the same way
     CHECK(asked_at(at, closed.port) == std::nullopt);
+}
+
+TEST_CASE("a connection to where a sibling's name leads no more is not used again") {
+    node at{with_a_sibling()};
+    auto listener = net::listen_on_loopback(at.w.io);
+    const auto port = listener.local_endpoint().port();
+    const auto dials = [&] { return at.w.origins.figures().dials.load(); };
+    // It says nothing to either question.
+    leave_idle(at, port);
+    auto before = dials();
+    (void)asked_at(at, port, {.ends = {"127.0.0.1:" + std::to_string(port)}});
+    CHECK(dials() == before);
+    leave_idle(at, port);
+    before = dials();
+    (void)asked_at(at, port, {.ends = {"192.0.2.1:" + std::to_string(port)}});
+    CHECK(dials() == before + 1);
 }
 
 TEST_SUITE_END();

@@ -513,10 +513,10 @@ TEST_CASE("an idle connection is closed when it has been unused for too long") {
 TEST_CASE(
     "a connection in steady use is dialled anew when an answer of name servers would be too old") {
     pool_bench bench{{.idle_timeout = 10s}, 1s};
+    const auto since = steady_now();
     auto first = bench.lease();
     const auto port = port_of(first);
     first.give_back();
-    const auto since = steady_now();
     auto used = port;
     while (used == port && steady_now() - since < 60s) {
         auto again = bench.lease();
@@ -525,7 +525,7 @@ TEST_CASE(
     }
     CHECK(used != port);
     CHECK(bench.pool.figures().dials == 2);
-    CHECK(steady_now() - since >= 900ms);
+    CHECK(steady_now() - since >= 1s);
 }
 
 TEST_CASE("an idle connection is judged by the guard of the day") {

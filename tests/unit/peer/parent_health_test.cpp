@@ -43,6 +43,8 @@ TEST_SUITE("peer/parent_health") {
         CHECK(is_parents_fault(failure_code::loop_detected, false));
         CHECK_FALSE(is_parents_fault(failure_code::loop_detected, true));
         CHECK_FALSE(is_parents_fault(failure_code::out_of_memory, false));
+        CHECK(may_ask_another(failure_code::out_of_memory, false));
+        CHECK_FALSE(may_ask_another(failure_code::draining, false));
     }
 }
 
