@@ -28,7 +28,7 @@ TEST_SUITE("server/memory_upkeep") {
                                                 std::make_shared<cache::disk::test::memory_files>(),
                                                 store.purges(),
                                                 store.memory().invalidated()),
-            config::disk_write::eviction);
+            reprise::config::disk_write::eviction);
         REQUIRE(eventually(
             [&] { return store.disk()->figures().state == cache::disk::tier_state::ready; }));
         for (unsigned i = 0; i < 300; ++i) {
