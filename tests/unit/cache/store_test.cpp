@@ -121,22 +121,19 @@ TEST_SUITE("cache/store") {
             store.put(url, made_for("", 10'000));
             REQUIRE(store.in_memory(url));
             store.push_out(url);
-            const auto there = store.on_disk(url);
-            REQUIRE(there);
-            const auto record = there->disk_record.load();
-            REQUIRE(record != 0);
-            const auto from_disk = [&] {
-                auto copy = made_for("", 10'000);
-                copy->disk_record = record;
-                return copy;
+            const auto promote = [&] {
+                const auto there = store.on_disk(url);
+                REQUIRE(there);
+                store->promote(key_of(url), url, there, 2, store->mark(key_of(url)));
+                REQUIRE(store.in_memory(url));
             };
             // While the log has it, it is written no second time.
             const auto puts = store->disk()->figures().puts;
-            store.put(url, from_disk());
-            REQUIRE(store.in_memory(url));
+            promote();
             store.push_out(url);
             CHECK(store->disk()->figures().puts == puts);
 
+            promote();
             for (unsigned i = 0; store.on_disk(url); ++i) {
                 REQUIRE(i < 100);
                 const auto other = "http://large.example/" + std::to_string(i);
@@ -149,7 +146,6 @@ TEST_SUITE("cache/store") {
             }
             // Another variant is no reason to think that this one is there.
             REQUIRE(store->disk()->may_hold(key_of(url)) == varies);
-            store.put(url, from_disk());
             REQUIRE(store.in_memory(url));
             store.push_out(url);
             CHECK(is_version(store.on_disk(url), url, 0));
