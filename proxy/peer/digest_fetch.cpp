@@ -358,7 +358,17 @@ void digest_fetcher::tell_changed(const std::shared_ptr<shared>& all) {
 }
 
 void digest_fetcher::follow_left_out(const std::shared_ptr<shared>& all) {
-    all->left_over = true;  // unless all of this is done
+    // What begins here runs at once, as far as its first wait, and is not to begin what this is about to.
+    all->left_over = false;
+    try {
+        begin_left_out(all);
+    } catch (...) {
+        all->left_over = true;
+        throw;
+    }
+}
+
+void digest_fetcher::begin_left_out(const std::shared_ptr<shared>& all) {
     std::vector<std::shared_ptr<one>> idle;
     {
         const std::scoped_lock lock{all->guard};
@@ -387,7 +397,6 @@ void digest_fetcher::follow_left_out(const std::shared_ptr<shared>& all) {
     for (const auto& sibling : idle) {
         start(all, sibling);
     }
-    all->left_over = false;
 }
 
 void digest_fetcher::start(const std::shared_ptr<shared>& all,

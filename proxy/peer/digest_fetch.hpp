@@ -153,6 +153,7 @@ private:
     struct shared;
     static void start(const std::shared_ptr<shared>& all, const std::shared_ptr<one>& sibling);
     static void follow_left_out(const std::shared_ptr<shared>& all);
+    static void begin_left_out(const std::shared_ptr<shared>& all);
     static void tell_changed(const std::shared_ptr<shared>& all);
     static bool settle_slot(const std::shared_ptr<shared>& all,
                             const std::shared_ptr<one>& sibling);
