@@ -16,7 +16,7 @@ TEST_SUITE("scenario/admission") {
 
     namespace {
 
-    const std::string fresh_hello = ok("Cache-Control: max-age=60\r\n", "hello");
+    const std::string fresh_hello = ok("Cache-Control: max-age=3600\r\n", "hello");
 
     bool stores(const response& answer) {
         return cache_status_of(answer).stored;
