@@ -283,14 +283,16 @@ void server::start(given_sockets given) {
         auto& home = workers_.front()->w;
         auto publish = [this](peer::peering::book_ptr book) {
             const std::lock_guard lock{book_guard_};
+            const bool is_first = book_ == nullptr;
+            book_ = std::move(book);
             for (auto& one : workers_) {
-                if (book_) {
-                    asio::post(one->w.io, [own = one.get(), book] { own->w.peers->book = book; });
-                } else {
-                    one->w.peers->book = book;  // the first: known before any client is
+                if (is_first) {
+                    one->w.peers->book = book_;  // known before any client is
+                } else if (!book_waits_) {
+                    asio::post(one->w.io,
+                               [own = one.get(), book = book_] { own->w.peers->book = book; });
                 }
             }
-            book_ = std::move(book);
         };
         common_.peers->begin(
             home.io, home.timer, home.names, home.origins, options, std::move(publish));
@@ -386,8 +388,15 @@ void server::publish(thread::settings_ptr next) {
         const std::lock_guard lock{settings_guard_};
         former_.push_back(std::exchange(settings_, next));
     }
+    const std::lock_guard lock{book_guard_};
+    book_waits_ = false;
     for (auto& one : workers_) {
-        asio::post(one->w.io, [own = one.get(), next] { own->w.adopt(next); });
+        asio::post(one->w.io, [own = one.get(), next, book = book_] {
+            own->w.adopt(next);
+            if (book) {
+                own->w.peers->book = book;
+            }
+        });
     }
 }
 

@@ -120,7 +120,11 @@ private:
     void save_aside();
     void look_at_own_addresses(steady_time now);
     [[nodiscard]] std::optional<std::chrono::seconds> eviction_age() const;
+    /// Of all threads, along with the newest book of peers.
     void publish(thread::settings_ptr next);
+    /// Has the peers of these settings in that book, of which nobody is told before publish(). Waits for
+    /// the loop that minds them, not for ever: then they come later. @pre turn_guard_ is held, and peers
+    void tell_peers(const thread::settings_ptr& next, peer::parent_credentials credentials);
     void free_former_settings();
     std::vector<std::string> take_over(config::options next);
     [[nodiscard]] std::vector<std::string> remarks_on(const config::options& next);
@@ -140,6 +144,7 @@ private:
         former_;  // until nobody else has them: no loop is to free one
     std::mutex book_guard_;
     peer::peering::book_ptr book_;  // null: start() has not come so far, or nobody is a peer
+    bool book_waits_ = false;       // for the settings it comes with
     thread::common_state common_;
     std::vector<std::unique_ptr<listening_worker>> workers_;
     std::vector<config::endpoint> bound_;

@@ -165,12 +165,36 @@ std::vector<std::string> server::take_over(config::options next) {
     common_.store.set_exponent(common_.advice.exponent());
     admin_->reconfigure(options.admin, std::move(gate));
     if (common_.peers) {
-        asio::post(workers_.front()->w.io, [this, made, credentials = std::move(credentials)] {
-            common_.peers->adopt(made->options, credentials);
-        });
+        tell_peers(made, std::move(credentials));
     }
     publish(made);
     return remarks;
+}
+
+// A new peer is one from the first request under the new settings on: else a tunnel would lead to it meanwhile, or
+// peering.never_direct refuse everything for want of parents that come with it. So the book waits for publish().
+void server::tell_peers(const thread::settings_ptr& next, peer::parent_credentials credentials) {
+    std::promise<void> done;
+    const auto are_told = done.get_future();
+    auto tell =
+        [this, next, credentials = std::move(credentials), done = std::move(done)]() mutable {
+            common_.peers->adopt(next->options, credentials);
+            done.set_value();
+        };
+    const auto wait_with_books = [this](bool does) {
+        const std::lock_guard lock{book_guard_};
+        book_waits_ = does;
+    };
+    wait_with_books(true);
+    try {
+        asio::post(workers_.front()->w.io, std::move(tell));
+        if (!common_.draining.load(std::memory_order_relaxed)) {
+            (void)are_told.wait_for(reload_patience);
+        }
+    } catch (...) {
+        wait_with_books(false);
+        throw;
+    }
 }
 
 }  // namespace reprise::proxy::server

@@ -7,6 +7,8 @@
 #include <csignal>
 #include <stdexcept>
 #include <sys/stat.h>
+#include <thread>
+#include <vector>
 
 TEST_SUITE("scenario/never_direct") {
 
@@ -57,6 +59,36 @@ TEST_SUITE("scenario/never_direct") {
         CHECK(proxy.says("peers change at the next start: there were none at this one"));
         proxy.reload(before);
         CHECK(proxy.get(origin.url("/a")).status == 200);
+    }
+
+    TEST_CASE("peering.never_direct and the first parents come by one reload, and go by one") {
+        fake_origin parent, origin;
+        serve_all(parent, "Cache-Control: no-store\r\n");
+        origin.otherwise([](origin_request&, origin_connection& connection) {
+            connection.send(ok("Cache-Control: no-store\r\n", "origin"));
+        });
+        auto before = storing_settings();
+        before["peers"] = json::array({way_out("unheard-of", 1)});
+        before["peers"][0]["kind"] = "sibling";
+        const auto after = only_by(json::array({way_out("p", parent.port())}));
+        const proxy_process proxy{before};
+        std::atomic<unsigned> served{0}, refused{0};
+        {
+            std::vector<std::jthread> askers;
+            for (int i = 0; i < 2; ++i) {
+                askers.emplace_back([&](const std::stop_token& over) {
+                    while (!over.stop_requested()) {
+                        ++(proxy.get(origin.url("/a")).status == 200 ? served : refused);
+                    }
+                });
+            }
+            for (int i = 0; i < 20; ++i) {
+                proxy.reload(after);
+                proxy.reload(before);
+            }
+        }
+        CHECK(refused == 0);
+        CHECK(served > 0);
     }
 
     TEST_CASE("all that is asked of an origin goes to the parent, and the origin hears of nobody") {
