@@ -1,6 +1,7 @@
 #include "proxy/fetch/home_answer.hpp"
 
 #include "proxy/http/error_page.hpp"
+#include "proxy/http/forwarding.hpp"
 
 #include <string>
 #include <utility>
@@ -42,8 +43,7 @@ home_answer judge_home_answer(const http::response_head& head, std::string_view 
     using kind = home_answer::kind;
     const auto status = head.status;
     // An origin may write any name into Proxy-Status; but what the home passes on has a Via, and its own pages none.
-    if (!http::is_error_of(status, head.fields, name) ||
-        http::find(head.fields, http::field_id::via) != nullptr) {
+    if (!http::is_error_of(status, head.fields, name) || http::has_via(head.fields)) {
         return {};
     }
     const auto told = http::error_told_by(status, head.fields, name);

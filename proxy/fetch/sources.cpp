@@ -27,6 +27,7 @@ constexpr std::chrono::seconds parent_says_within{5};
 struct dialling {
     std::optional<attempt<net::origin_lease>> result;
     bool unwanted = false;
+    cache::unattended_permit permit{};  // while nobody waits for it
     asio::cancellation_signal give_up;
 };
 
@@ -157,7 +158,8 @@ bool sources::take_idle(bool fresh_only) {
 
 // Neither a sibling's answer nor the clients' leaving waits for a connection. Their leaving ends the dial, or the place in
 // line: each takes a socket or a share of the client's, and one that leaves at once, and comes again for another port,
-// would else leave a new one behind each time for as long as an origin may be silent.
+// would else leave a new one behind each time for as long as an origin may be silent. A peer's dial goes on: it has one
+// address, whoever asks, and if clients are less patient than a dial nobody else would find out that it is gone.
 awaitable<attempt<net::origin_lease>> sources::acquire(bool fresh_only, steady_time until) {
     auto& o = order_;
     const auto to = way_.address();
@@ -175,16 +177,21 @@ awaitable<attempt<net::origin_lease>> sources::acquire(bool fresh_only, steady_t
     };
     auto work = dial_for(w_, std::string{to.host}, to, fresh_only, until, o.charged_to);
     net::begin_coroutine(w_.io, std::move(work), std::move(on_end), made->give_up.slot());
+    const auto is_given_up = [&] { return into_.abandoned() && !way_.asks_a_peer(); };
     bool program_ends = false;
-    while (!made->result && !at_.is_overtaken() && !into_.abandoned() && !program_ends) {
+    while (!made->result && !at_.is_overtaken() && !is_given_up() && !program_ends) {
         const bool signalled = co_await at_.ready.wait(steady_time::max());
         program_ends = !signalled;
     }
     if (!made->result) {
         made->unwanted = true;
-        // A sibling has answered: there are no more of these than clients that wait, and the next miss finds a
-        // connection that is made already.
-        if (into_.abandoned() || program_ends) {
+        // Where a sibling has answered the next miss is to find a connection that is made already; but its client asks
+        // for the next meanwhile, and so it needs a permit.
+        if (!into_.abandoned() && !program_ends) {
+            made->permit = w_.common.unattended.enter(o.charged_to,
+                                                      o.now_settings->fetches.unattended);
+        }
+        if (!made->permit) {
             made->give_up.emit(asio::cancellation_type::terminal);
         }
         failure gave_up{program_ends ? failure_code::draining : failure_code::origin_closed,
@@ -215,6 +222,9 @@ awaitable<trouble> sources::connect(bool fresh_only) {
             leased->close();
         }
         if (into_.abandoned()) {
+            if (way_.asks_a_peer() && !at_.is_overtaken()) {
+                way_.blame(begun, why);  // for those to come
+            }
             co_return everybody_left();
         }
         if (at_.is_overtaken() || !way_.try_next(begun, why)) {

@@ -1,6 +1,7 @@
 #include "proxy/fetch/way_out.hpp"
 
 #include "proxy/http/error_page.hpp"
+#include "proxy/http/forwarding.hpp"
 #include "proxy/net/known_refusal.hpp"
 #include "proxy/net/way_through.hpp"
 #include "proxy/peer/parent_health.hpp"
@@ -174,17 +175,12 @@ bool way_out::leads_back(net::origin_lease& lease) const {
 }
 
 namespace {
-// What came by way of a proxy has one.
-bool has_via(http::field_list fields) noexcept {
-    return http::find(fields, http::field_id::via) != nullptr;
-}
-
 // Any web server may answer 407. A proxy passes that on with its Via and without Proxy-Authenticate, which a 407 of
 // its own has (RFC 9110 15.5.8), Squid's beside a Via.
 bool is_own_refusal(const http::response_head& head) noexcept {
     return head.status == 407 &&
            (http::find(head.fields, http::field_id::proxy_authenticate) != nullptr ||
-            !has_via(head.fields));
+            !http::has_via(head.fields));
 }
 }  // namespace
 
@@ -202,7 +198,8 @@ std::optional<failure> way_out::trouble_with_parent() const {
         return failure{failure_code::loop_detected,
                        "what it is asked comes back to this instance, " + w_.common.pseudonym};
     }
-    if (head.status == 508 && !has_via(head.fields) && !has_via(order_.request->head.fields)) {
+    if (head.status == 508 && !http::has_via(head.fields) &&
+        !http::has_via(order_.request->head.fields)) {
         return failure{failure_code::loop_detected, "it answers 508, Loop Detected"};
     }
     return std::nullopt;

@@ -57,6 +57,10 @@ public:
     }
     /// By which it is known to all. @pre home()
     [[nodiscard]] std::string_view name_of_home() const noexcept { return home_->name; }
+    /// The parent or home in hand is asked itself: one address of the settings'.
+    [[nodiscard]] bool asks_a_peer() const noexcept {
+        return parent() != nullptr && !leads_through();
+    }
     /// The parent in hand makes a connection to the origin, and the request is not for its eyes.
     [[nodiscard]] bool leads_through() const noexcept {
         return !home_ && parent() != nullptr && order_.secure;

@@ -5,6 +5,7 @@
 // state ourselves. Framing fields never pass; they are written from what was decided (framing.hpp),
 // in one canonical form, so that the next hop cannot read them in another way than we did.
 
+#include "proxy/http/fields.hpp"
 #include "proxy/http/framing.hpp"
 #include "proxy/http/message_head.hpp"
 #include "proxy/http/target.hpp"
@@ -18,6 +19,11 @@
 #include <vector>
 
 namespace reprise::proxy::http {
+
+/// Whether it came by way of a proxy (RFC 9110 7.6.3).
+[[nodiscard]] inline bool has_via(field_list fields) noexcept {
+    return find(fields, field_id::via) != nullptr;
+}
 
 /// The field names that Connection lists. At most 32: framing.hpp refuses messages with more, so
 /// that comparing every line with every name stays cheap.

@@ -1,5 +1,6 @@
 #include "proxy/serve/far_end.hpp"
 
+#include "proxy/http/forwarding.hpp"
 #include "proxy/net/dial.hpp"
 #include "proxy/net/known_refusal.hpp"
 #include "proxy/peer/parent_health.hpp"
@@ -81,7 +82,7 @@ awaitable<attempt<net::passage>> reach_by_parents(const wanted_far_end& to) {
     if (!book || !book->choice) {
         co_return why;
     }
-    const bool has_via = http::find(to.head.fields, http::field_id::via) != nullptr;
+    const bool has_via = http::has_via(to.head.fields);
     const auto key = to.w.common.peers->key_of(end.host + ':' + std::to_string(end.port));
     const net::trust_of_the_day trust = [&w = to.w] { return w.current->trust; };
     auto order = book->choice->order(key, steady_now());

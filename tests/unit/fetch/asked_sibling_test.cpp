@@ -3,10 +3,10 @@
 #include "tests/unit/net/loop.hpp"
 
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 
 #include <chrono>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <string>
@@ -64,7 +64,8 @@ void leave_idle(node& at, std::uint16_t port) {
         }
     };
     const auto before = at.w.origins.figures().idle.load();
-    asio::co_spawn(at.w.io, work(at, port), asio::detached);
+    asio::co_spawn(
+        at.w.io, work(at, port), [](const std::exception_ptr& thrown) { CHECK_FALSE(thrown); });
     const auto give_up = steady_now() + std::chrono::seconds{20};
     while (at.w.origins.figures().idle.load() == before && steady_now() < give_up) {
         at.w.io.restart();
