@@ -6,8 +6,7 @@
 // asked. read_all and write_all go on until it is done.
 //
 // Threads   one file may be read and written by any number of threads at once (pread, pwrite).
-// Errors    values: what errno said, but that a quota used up (EDQUOT) is no_space_on_device, as whoever
-//           wants room does the same for it. Nothing throws but std::bad_alloc.
+// Errors    values: what errno said (is_no_room knows those of a full disk). Nothing throws but std::bad_alloc.
 
 #include <boost/system/error_code.hpp>
 #include <boost/system/result.hpp>
