@@ -196,8 +196,7 @@ void store::admitted(const filter::key_hash& key,
 // memory for a twentieth of the room, strictness cost up to 29 % more misses than plain LRU has where
 // half of all that was asked for fits, and this up to 14 % (tools/results/2026-11-25-regret.md).
 bool store::is_for_disk(const evicted_response& gone) const {
-    if (!disk_ || when_ != disk_write::eviction || !gone.response->has_content() ||
-        !belongs_on_disk(gone.url)) {
+    if (!leaves_for_disk() || !gone.response->has_content() || !belongs_on_disk(gone.url)) {
         return false;
     }
     // It has been there: but its log may have let that record go while memory had the response.
@@ -220,7 +219,7 @@ store::unadmitted_writes store::written_unadmitted() const noexcept {
 std::uint64_t store::leave_to_disk(steady_time until, const std::function<bool()>& hurry) {
     constexpr std::chrono::milliseconds nap{2};
     constexpr std::uint64_t most_queued = 2u << 20;  // what the end itself has time to write
-    if (!disk_ || when_ != disk_write::eviction) {
+    if (!leaves_for_disk()) {
         return 0;
     }
     struct leaving {

@@ -71,6 +71,10 @@ public:
 
     [[nodiscard]] memory_tier& memory() noexcept { return memory_; }
     [[nodiscard]] const memory_tier& memory() const noexcept { return memory_; }
+    /// Whether what leaves memory is offered to the disk.
+    [[nodiscard]] bool leaves_for_disk() const noexcept {
+        return disk_ && when_ == disk_write::eviction;
+    }
     /// Null: there is none.
     [[nodiscard]] disk::tier* disk() const noexcept { return disk_.get(); }
     [[nodiscard]] purge_list& purges() noexcept { return memory_.purges(); }

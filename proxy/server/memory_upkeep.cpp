@@ -19,7 +19,7 @@ constexpr std::uint64_t portion_for_disk = 8u << 20;
 
 void wait_for_disk(const cache::store& store, steady_time until) {
     const auto* const disk = store.disk();
-    while (disk != nullptr && disk->takes_puts() &&
+    while (store.leaves_for_disk() && disk->takes_puts() &&
            !disk->has_room_for(portion_for_disk / 2 * 3) && steady_now() < until) {
         std::this_thread::sleep_for(std::chrono::milliseconds{2});
     }
@@ -36,7 +36,7 @@ void resize(cache::store& store, std::uint64_t bytes) {
     steps_of_return steps;
     std::uint64_t freed = 0;
     const auto portion = [&] {
-        return store.disk() != nullptr ? std::min(steps.next(), portion_for_disk) : steps.next();
+        return store.leaves_for_disk() ? std::min(steps.next(), portion_for_disk) : steps.next();
     };
     for (auto left = held.bytes + held.overhead; left > bytes + portion();) {
         left -= portion();
