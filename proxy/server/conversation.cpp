@@ -23,8 +23,6 @@ namespace reprise::proxy::server {
 
 namespace {
 
-constexpr std::chrono::milliseconds until_memory{100};  // from one lack of it to the next look
-
 union one_descriptor {
     cmsghdr header;
     std::array<char, CMSG_SPACE(sizeof(int))> room;
@@ -118,7 +116,7 @@ bool conversation::is_over() const {
     return over_;
 }
 
-void conversation::end() {
+void conversation::end() noexcept {
     std::vector<std::pair<std::uint64_t, std::function<void()>>> waiters;
     {
         const std::lock_guard lock{guard_};
@@ -128,7 +126,11 @@ void conversation::end() {
         waiters = std::exchange(waiters_, {});
     }
     for (const auto& one : waiters) {
-        one.second();
+        try {
+            one.second();
+        } catch (const std::exception&) {
+            // Whoever waits hears of it when its time is over.
+        }
     }
 }
 

@@ -24,6 +24,9 @@
 
 namespace reprise::proxy::server {
 
+/// From one lack of memory to the next look.
+inline constexpr std::chrono::milliseconds until_memory{100};
+
 /// Threads   send, tell, when_carried_out, interrupt, is_over: any. next, attend: one at a time.
 class conversation final : public thread::other_process,
                            public std::enable_shared_from_this<conversation> {
@@ -55,7 +58,7 @@ public:
     [[nodiscard]] bool is_over() const;
     /// Nobody is told any more, and those who wait for what they told go on. Until then they wait, though
     /// the other may have ended: for what is to be done about that.
-    void end();
+    void end() noexcept;
 
     /// What carries purges out that the other tells of, and calls its second argument when they are
     /// kept; called by next(). Those that came before are kept until then. @pre next() does not run

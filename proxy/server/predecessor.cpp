@@ -141,16 +141,13 @@ void predecessor::begin(std::function<void()> ended) {
     with_->send({handover_kind::serving});
     thread_ = std::thread{[with = with_, ended = std::move(ended)] {
         with->attend();
-        const auto try_to = [](const auto& what) {
-            try {
-                what();
-            } catch (const std::exception& failed) {
-                log::error("upgrade: the program before this one has ended: ",
-                           std::string_view{failed.what()});
-            }
-        };
-        try_to([&] { with->end(); });
-        try_to(ended);  // or no other upgrade would ever begin
+        with->end();
+        try {
+            ended();
+        } catch (const std::exception& failed) {
+            log::error("upgrade: the program before this one has ended: ",
+                       std::string_view{failed.what()});
+        }
     }};
     ::pthread_setname_np(thread_.native_handle(), "upgrade");
 }

@@ -153,7 +153,7 @@ void successor::tell_succeeded() noexcept {
             estate_.succeeded(child_);
             is_told = true;
         } catch (const std::exception&) {
-            std::this_thread::sleep_for(std::chrono::milliseconds{100});
+            std::this_thread::sleep_for(until_memory);
         }
     }
 }
