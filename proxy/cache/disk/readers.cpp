@@ -5,6 +5,10 @@
 
 namespace reprise::proxy::cache::disk {
 
+namespace {
+constexpr unsigned looks_of_patience = 4;
+}  // namespace
+
 reader_pool::reader_pool(limits bounds) : bounds_{bounds} {
     threads_.reserve(bounds_.threads);
     for (std::size_t i = 0; i < bounds_.threads; ++i) {
@@ -25,7 +29,7 @@ bool reader_pool::submit(std::shared_ptr<read_job> job, bool urgent) {
             (!urgent && waiting_.size() >= bounds_.most_waiting)) {
             return false;
         }
-        job->since_ = steady_now();
+        job->since_ = looks_;
         waiting_.push_back(std::move(job));
         first = std::exchange(watcher_sleeps_, false);
     }
@@ -98,9 +102,11 @@ void reader_pool::watch() {
             watched_.wait(lock, [this] { return stopping_ || !watcher_sleeps_; });
             continue;
         }
-        watched_.wait_for(lock, bounds_.patience / 4);
-        const auto overdue = [deadline = steady_now() - bounds_.patience](const auto& job) {
-            return job->since_ <= deadline;
+        watched_.wait_for(lock, bounds_.patience / looks_of_patience, [this] { return stopping_; });
+        ++looks_;
+        // The first of them may have come right behind the job.
+        const auto overdue = [now = looks_](const auto& job) {
+            return now - job->since_ > looks_of_patience;
         };
         for (const auto& job : running_) {
             if (overdue(job)) {

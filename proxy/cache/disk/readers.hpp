@@ -3,14 +3,14 @@
 //
 // The queue is bounded: what finds it full is refused, and its asker goes on without the disk. So
 // is patience: a read that has not ended in time is given up by its asker, though the thread that
-// does it can't be called back from the kernel. When every thread is held by such a read, further
+// does it can't be called back from the kernel. That time is counted in looks of a watcher, a quarter of
+// patience apart: a process that was stopped missed them all, and holds nothing against its disk. When every thread is held by such a read, further
 // ones are refused at once: a disk that hangs costs its askers one wait each, not one after
 // another.
 //
 // Threads   submit: any. A job's two sides are its asker's event loop and one thread of the pool.
 // Memory    what the jobs hold, at most `most_waiting` and one per thread.
 
-#include "proxy/base/clock.hpp"
 #include "proxy/cache/body.hpp"
 #include "proxy/cache/disk/files.hpp"
 #include "proxy/net/wakeup.hpp"
@@ -60,7 +60,7 @@ private:
 
     net::wakeup::signal sleeper_;
     std::atomic<stage> stage_{stage::waiting};
-    steady_time since_{};
+    std::uint64_t since_ = 0;  // the look before it came
 };
 
 class reader_pool {
@@ -93,6 +93,7 @@ private:
     std::deque<std::shared_ptr<read_job>> waiting_;
     std::vector<std::shared_ptr<read_job>> running_;  // in time so far
     std::size_t held_up_ = 0;                         // threads whose read is late
+    std::uint64_t looks_ = 0;                         // that the watcher has taken
     bool watcher_sleeps_ = false;                     // until a job comes
     bool stopping_ = false;
     std::vector<std::thread> threads_;

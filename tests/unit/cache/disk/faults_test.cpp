@@ -240,9 +240,7 @@ TEST_SUITE("cache/disk/faults") {
         files->set_hook({});
         REQUIRE(eventually([&] { return kept.load(); }));
         const auto after = files->cut(3);
-        s.close();
-        s.files = after;
-        s.open_and_load();
+        s.go_on_with(after);
         CHECK_FALSE(s.has(url_of(1)));
     }
 
@@ -271,10 +269,7 @@ TEST_SUITE("cache/disk/faults") {
             if (is_invalidated) {
                 s.invalidate(url);
             }
-            const auto after = files->after_kill();
-            s.close();
-            s.files = after;
-            s.open_and_load();
+            s.go_on_with(files->after_kill());
             CHECK(s.has(url) == !is_invalidated);
         }
     }
@@ -299,10 +294,7 @@ TEST_SUITE("cache/disk/faults") {
             if (is_invalidated) {
                 s.invalidate(url);
             }
-            const auto after = files->after_kill();
-            s.close();
-            s.files = after;
-            s.open_and_load();
+            s.go_on_with(files->after_kill());
             CHECK(s.has(url) == !is_invalidated);
         }
     }

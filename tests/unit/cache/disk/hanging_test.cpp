@@ -259,10 +259,7 @@ TEST_SUITE("cache/disk/hanging") {
                 s->invalidate(key);
             }
             s.keep_bans();  // and all that was noted before
-            const auto after = files->after_kill();
-            s.close();
-            s.files = after;
-            s.open_and_load();
+            s.go_on_with(files->after_kill());
             CHECK_FALSE(s.has(url));
             CHECK(s.has(url_of(2)));
         }

@@ -269,10 +269,7 @@ TEST_SUITE("cache/disk/journal") {
         s.invalidate("http://last/");
         CHECK(files->contents("/store/purges").size() < before + 1'000);
         s.invalidate(ended);
-        const auto after = files->after_kill();
-        s.close();
-        s.files = after;
-        s.open_and_load();
+        s.go_on_with(files->after_kill());
         CHECK(s.has(there));
         CHECK_FALSE(s.has(ended));
     }

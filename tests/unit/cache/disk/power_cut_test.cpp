@@ -120,9 +120,7 @@ TEST_SUITE("cache/disk/power_cut") {
                 }
                 const bool kill = random() % 4 == 0;
                 files = kill ? files->after_kill() : files->cut(random());
-                s.close();
-                s.files = files;
-                s.open_and_load();
+                s.go_on_with(files);
                 there += check(s, known);
                 files = files->after_kill();
                 s.close();

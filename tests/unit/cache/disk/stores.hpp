@@ -68,6 +68,7 @@ struct store {
         settings.path = std::move(path);
         settings.size = size;
         settings.readers = 2;
+        settings.patience = tests::patience;  // whoever is about a disk that hangs has less
         settings.write_after = 1ms;
         settings.retry_after = 5ms;
         settings.retry_at_most = 20ms;
@@ -85,6 +86,12 @@ struct store {
         REQUIRE(eventually([this] { return tiers->figures().state != tier_state::loading; }));
     }
     void close() { tiers.reset(); }
+    /// As it is after a kill, a power cut or a copy: closed, and opened over that.
+    void go_on_with(std::shared_ptr<filesystem> system) {
+        close();
+        files = std::move(system);
+        open_and_load();
+    }
     tier& operator*() { return *tiers; }
     tier* operator->() { return tiers.get(); }
 

@@ -349,9 +349,7 @@ TEST_SUITE("cache/disk/tier") {
         s.put_surely(url_of(2), object(url_of(2), 10, 1));
         const auto killed = files->after_kill();
         for (const auto& system : {files, killed}) {
-            s.close();
-            s.files = system;
-            s.open_and_load();
+            s.go_on_with(system);
             CHECK_FALSE(s.has(url_of(1)));
             CHECK(s.has(url_of(2)));
         }
@@ -389,9 +387,7 @@ TEST_SUITE("cache/disk/tier") {
             CHECK(s.has("http://a/2"));
             CHECK(s.find("http://b/1").response->purged_softly());
             CHECK_FALSE(s.has("http://c/1"));
-            s.close();
-            s.files = system;
-            s.open_and_load();
+            s.go_on_with(system);
         }
         // A ban made after a restart holds for what was stored before it.
         CHECK(s.has("http://a/2"));
@@ -419,9 +415,7 @@ TEST_SUITE("cache/disk/tier") {
             CHECK(s.find(url_of(1)).response->purged_softly());
             CHECK_FALSE(s.find(url_of(2)).response->purged_softly());
             CHECK_FALSE(s.find(url_of(3)).response->purged_softly());
-            s.close();
-            s.files = system;
-            s.open_and_load();
+            s.go_on_with(system);
         }
     }
 

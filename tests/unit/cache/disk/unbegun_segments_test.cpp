@@ -56,10 +56,7 @@ TEST_SUITE("cache/disk/unbegun_segments") {
         REQUIRE(eventually([&] { return s->figures().state == tier_state::ready; }));
         CHECK_FALSE(s.has(url));
         files->set_hook({});
-        const auto after = files->after_kill();
-        s.close();
-        s.files = after;
-        s.open_and_load();
+        s.go_on_with(files->after_kill());
         CHECK_FALSE(s.has(url));
         CHECK(s->figures().objects > 0);
     }
@@ -101,10 +98,7 @@ TEST_SUITE("cache/disk/unbegun_segments") {
         REQUIRE_FALSE(journal_fails);
         CHECK_FALSE(s.has("http://there/"));
         files->set_hook({});
-        const auto after = files->after_kill();
-        s.close();
-        s.files = after;
-        s.open_and_load();
+        s.go_on_with(files->after_kill());
         // Nor does what was let go come back: something newer may have taken its place.
         CHECK_FALSE(s.has("http://there/"));
         CHECK_FALSE(s.has("http://hard/"));
@@ -123,10 +117,7 @@ TEST_SUITE("cache/disk/unbegun_segments") {
         REQUIRE(s.put_until_found(url_of(0), 30'000));
         REQUIRE(met);
         s.put_surely(url, object(url, 100));
-        const auto after = files->after_kill();
-        s.close();
-        s.files = after;
-        s.open_and_load();
+        s.go_on_with(files->after_kill());
         REQUIRE(s.has(url));
         std::promise<void> kept;
         s->expire(key_of(url), wall_now(), [&kept] { kept.set_value(); });
@@ -200,10 +191,7 @@ TEST_SUITE("cache/disk/unbegun_segments") {
             REQUIRE_FALSE(journal_fails);
             files->set_hook({});
         }
-        const auto after = files->after_kill();
-        s.close();
-        s.files = after;
-        s.open_and_load();
+        s.go_on_with(files->after_kill());
         CHECK(s.has("http://there/"));
         CHECK_FALSE(s.has("http://hard/"));
     }
@@ -231,10 +219,7 @@ TEST_SUITE("cache/disk/unbegun_segments") {
             put_more(s, next);
             return is_ready(s) && !s.has(url);
         }));
-        const auto after = files->after_kill();
-        s.close();
-        s.files = after;
-        s.open_and_load();
+        s.go_on_with(files->after_kill());
         CHECK(s->figures().objects > 0);
         CHECK_FALSE(s.has(url));
     }
@@ -267,10 +252,7 @@ TEST_SUITE("cache/disk/unbegun_segments") {
         s.invalidate(url);
         REQUIRE(eventually([&] { return is_ready(s); }));
         files->set_hook({});
-        const auto after = files->after_kill();
-        s.close();
-        s.files = after;
-        s.open_and_load();
+        s.go_on_with(files->after_kill());
         CHECK(s->figures().objects > 0);
         CHECK_FALSE(s.has(url));
     }
