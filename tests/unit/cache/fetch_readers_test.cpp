@@ -356,13 +356,7 @@ struct permitted {
 
 constexpr std::uint64_t kept_length = 100 * kib;
 
-}  // namespace
-
-TEST_CASE(
-    "what goes on without readers has a permit, one for all who leave, to its producer's end") {
-    permitted at{1};
-    client one{at.source};
-    client two{at.source};
+void go_on_unattended(permitted& at) {
     REQUIRE(at.source->keep_whole());
     at.source->producer_head(head_of(kept_length));
     SUBCASE("it is nearly there") {
@@ -371,6 +365,16 @@ TEST_CASE(
     SUBCASE("it is said to go on") {
         at.source->producer_unattended();
     }
+}
+
+}  // namespace
+
+TEST_CASE(
+    "what goes on without readers has a permit, one for all who leave, to its producer's end") {
+    permitted at{1};
+    client one{at.source};
+    client two{at.source};
+    go_on_unattended(at);
     one.leave();
     CHECK(at.asked == 0);  // somebody reads it
     two.leave();
@@ -388,14 +392,7 @@ TEST_CASE(
 TEST_CASE("where there is no permit it is given up, as if nobody wanted the rest") {
     permitted at{0};
     client one{at.source};
-    REQUIRE(at.source->keep_whole());
-    at.source->producer_head(head_of(kept_length));
-    SUBCASE("it is nearly there") {
-        produce(*at.source, kept_length - small.finish);
-    }
-    SUBCASE("it is said to go on") {
-        at.source->producer_unattended();
-    }
+    go_on_unattended(at);
     one.leave();
     CHECK(at.asked == 1);
     CHECK(at.source->abandoned());

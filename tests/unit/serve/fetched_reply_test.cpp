@@ -25,6 +25,14 @@ struct validating : bench {
     std::optional<asking> one;
 };
 
+// A first request for it, which stores nothing.
+void see_once(bench& on) {
+    arrival first{on.at};
+    first.head(of_five);
+    first.body("hello");
+    first.end();
+}
+
 }  // namespace
 
 TEST_SUITE_BEGIN("serve/fetched_reply");
@@ -231,12 +239,7 @@ TEST_CASE("a client's own condition is the origin's to judge, until the answer w
     }
     SUBCASE("later all of it is asked for; the client's 304 is made here, and all is stored") {
         bench on;
-        {
-            arrival first{on.at};
-            first.head(of_five);
-            first.body("hello");
-            first.end();
-        }
+        see_once(on);
         asking one{on, get(condition)};
         auto from = on.origin();
         CHECK(!from.order->own_conditions);
@@ -255,12 +258,7 @@ TEST_CASE("a client's own condition is the origin's to judge, until the answer w
     SUBCASE(
         "but where no more may go on unattended the rest is given up, and not said to be stored") {
         bench on;
-        {
-            arrival first{on.at};
-            first.head(of_five);
-            first.body("hello");
-            first.end();
-        }
+        see_once(on);
         asking one{on, get(condition)};
         auto from = on.origin();
         from.order->into->producer_is(

@@ -154,16 +154,9 @@ struct waiting final : socket_bench, private sequel::owner {
     [[nodiscard]] bool is_shaking_hands() {
         return goes_on_until([this] { return shaking_hands() == 1; });
     }
-    /// The client's side runs to its end, on a thread of its own, and the loop meanwhile.
     template <class Side>
     void client_does(Side side) {
-        std::atomic<bool> done{false};
-        std::thread other{[&] {
-            side();
-            done = true;
-        }};
-        (void)goes_on_until([&] { return done.load(); });
-        other.join();
+        run_beside(at.w.io, std::move(side));
     }
     /// Its side of a handshake.
     tests::tls_peer client(const std::string& trusted) {

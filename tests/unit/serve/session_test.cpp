@@ -70,26 +70,13 @@ struct served {
         const auto from = one.ours.remote_endpoint();
         session::begin(on.at.w, std::move(one.ours), 0, from, open_connection{on.at.w});
     }
-    /// The loop runs until that is so. False: not in time.
     template <class Condition>
     bool goes_on_until(Condition met) {
-        const auto give_up = net::late();
-        while (!met() && steady_now() < give_up) {
-            on.at.w.io.restart();
-            on.at.w.io.run_one_for(std::chrono::milliseconds{20});
-        }
-        return met();
+        return run_until(on.at.w.io, std::move(met));
     }
-    /// The client's side runs to its end on a thread of its own, and the loop meanwhile.
     template <class Side>
     void client_does(Side side) {
-        std::atomic<bool> done{false};
-        std::thread other{[&] {
-            side();
-            done = true;
-        }};
-        (void)goes_on_until([&] { return done.load(); });
-        other.join();
+        run_beside(on.at.w.io, std::move(side));
     }
     [[nodiscard]] std::uint64_t open() const { return on.at.w.counts.client_open.read(); }
     [[nodiscard]] std::uint64_t hits() const { return on.counted(outcome::hit); }
@@ -114,15 +101,21 @@ std::string pipelined(unsigned count = many) {
     return out;
 }
 
+net::address_bytes at(const std::string& text) {
+    return net::canonical(asio::ip::make_address(text));
+}
+
+/// One that speaks for many: 2001:db8::10.
+config::options with_a_front() {
+    auto options = fetch::test::with_memory(1u << 20);
+    options.access.fronts = {config::network{at("2001:db8::10"), 128}};
+    return options;
+}
+
 TEST_SUITE_BEGIN("serve/session");
 
 TEST_CASE("a front's connections are not those of the clients of its network") {
-    auto options = fetch::test::with_memory(1u << 20);
-    const auto at = [](const char* text) { return net::canonical(asio::ip::make_address(text)); };
-    config::network front;
-    front.address = at("2001:db8::10");
-    front.prefix_bits = 128;
-    options.access.fronts = {front};
+    auto options = with_a_front();
     options.limits.connections_per_client = 1;
     bench on{options};
     const auto enters = [&](const char* from) { return connection_slot{on.at.w, at(from)}; };
@@ -135,12 +128,7 @@ TEST_CASE("a front's connections are not those of the clients of its network") {
 }
 
 TEST_CASE("all have so many connections together, fronts too, and one that ends makes room") {
-    auto options = fetch::test::with_memory(1u << 20);
-    const auto at = [](const char* text) { return net::canonical(asio::ip::make_address(text)); };
-    config::network front;
-    front.address = at("2001:db8::10");
-    front.prefix_bits = 128;
-    options.access.fronts = {front};
+    auto options = with_a_front();
     options.access.clients = {config::network{{}, 0}};
     options.limits.client_connections = 2;
     bench on{options};
@@ -165,9 +153,6 @@ TEST_CASE("all have so many connections together, fronts too, and one that ends 
 TEST_CASE(
     "those who are not served take no more than a sixteenth of the places from those who are") {
     auto options = fetch::test::with_memory(1u << 20);
-    const auto at = [](const std::string& text) {
-        return net::canonical(asio::ip::make_address(text));
-    };
     options.access.clients = {config::network{at("192.0.2.0"), 120}};
     options.limits.client_connections = 48;
     bench on{options};
