@@ -1,8 +1,11 @@
 #include "tests/support/fake_dns.hpp"
 
 #include "tests/support/message.hpp"
+#include "tests/support/waiting.hpp"
 
+#include <algorithm>
 #include <arpa/inet.h>
+#include <cerrno>
 #include <netinet/in.h>
 #include <poll.h>
 #include <stdexcept>
@@ -208,17 +211,30 @@ void fake_dns::send_late() {
     });
 }
 
-// One question on a connection.
+// One question on a connection, however long whoever connected takes to ask it.
 void fake_dns::serve_tcp() {
     const int connection = ::accept4(tcp_, nullptr, nullptr, SOCK_CLOEXEC);
-    const timeval limit{.tv_sec = 1, .tv_usec = 0};
-    ::setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-    unsigned char length[2];
-    if (::recv(connection, length, 2, MSG_WAITALL) == 2) {
-        std::string query(std::size_t{length[0]} << 8 | length[1], '\0');
-        const auto got = ::recv(connection, query.data(), query.size(), MSG_WAITALL);
-        const auto answer = got == static_cast<ssize_t>(query.size()) ? answer_to(query)
-                                                                      : message{};
+    const timeval look_up{.tv_sec = 0, .tv_usec = 20'000};
+    ::setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &look_up, sizeof look_up);
+    const auto until = std::chrono::steady_clock::now() + patience;
+    const auto take = [&](char* into, std::size_t size) {
+        while (size > 0 && !stopping_ && std::chrono::steady_clock::now() < until) {
+            const auto got = ::recv(connection, into, size, 0);
+            if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) {
+                return false;
+            }
+            const auto came = static_cast<std::size_t>(std::max<ssize_t>(got, 0));
+            into += came;
+            size -= came;
+        }
+        return size == 0;
+    };
+    char length[2];
+    if (take(length, sizeof length)) {
+        std::string query(std::size_t{static_cast<unsigned char>(length[0])} << 8 |
+                              static_cast<unsigned char>(length[1]),
+                          '\0');
+        const auto answer = take(query.data(), query.size()) ? answer_to(query) : message{};
         if (!answer.bytes.empty()) {
             std::string out;
             append16(out, static_cast<std::uint32_t>(answer.bytes.size()));

@@ -19,6 +19,11 @@ namespace reprise::tests {
     return value != nullptr && *value != '\0' ? value : otherwise;
 }
 
+/// What is tested has a sanitizer. A unit is part of its test, which knows that by itself.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline const bool sanitized = true;
+#else
 inline const bool sanitized = std::getenv("REPRISE_SANITIZED") != nullptr;
+#endif
 
 }  // namespace reprise::tests

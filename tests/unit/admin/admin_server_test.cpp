@@ -176,11 +176,32 @@ struct client {
 };
 
 template <class Server>
-std::string ask(const Server& running, std::string_view line, std::string_view fields = "") {
-    client asking{running.port};
+std::string ask_by(client& asking,
+                   const Server& running,
+                   std::string_view line,
+                   std::string_view fields = "") {
     asking.send(std::string{line} + " HTTP/1.1\r\nHost: " + running.host +
                 "\r\nConnection: close\r\n" + std::string{fields} + "\r\n");
     return asking.read_to_end();
+}
+
+template <class Server>
+std::string ask(const Server& running, std::string_view line, std::string_view fields = "") {
+    client asking{running.port};
+    return ask_by(asking, running, line, fields);
+}
+
+// A client that has had an answer: what it asks next is waited for, however short the time of a request is. One that is
+// held up for that time before its first is sent away, and comes again.
+template <class Server>
+std::unique_ptr<client> known_to(const Server& running) {
+    std::unique_ptr<client> one;
+    REQUIRE(tests::eventually([&] {
+        one = std::make_unique<client>(running.port);
+        one->send("GET /healthz HTTP/1.1\r\nHost: " + running.host + "\r\n\r\n");
+        return one->read_until("ok\n").ends_with("ok\n");
+    }));
+    return one;
 }
 
 bool has_status(const std::string& response, int status) {
@@ -429,18 +450,21 @@ TEST_SUITE("admin/admin_server") {
 
     TEST_CASE("a handler that hangs holds up no health check, and who waits for it is told") {
         slow_server running{any_port(), {.calls = 3, .request = 300ms}};
-        client hanging{running.port};
-        hanging.send("GET /hangs HTTP/1.1\r\nHost: " + running.host + "\r\n\r\n");
+        const auto answer_to = [&](std::string_view line) {
+            return ask_by(*known_to(running), running, line);
+        };
+        const auto hanging = known_to(running);
+        hanging->send("GET /hangs HTTP/1.1\r\nHost: " + running.host + "\r\n\r\n");
         running.until_begun(1);
-        CHECK(has_status(ask(running, "GET /healthz"), 200));
-        CHECK(has_status(ask(running, "GET /readyz"), 200));
-        const auto first = ask(running, "GET /");
+        CHECK(has_status(answer_to("GET /healthz"), 200));
+        CHECK(has_status(answer_to("GET /readyz"), 200));
+        const auto first = answer_to("GET /");
         CHECK(has_status(first, 200));
         CHECK(body_of(first).find("take long") != std::string::npos);
-        CHECK(has_status(hanging.read_until("yet\n"), 504));
-        CHECK(has_status(ask(running, "GET /stats"), 504));
-        CHECK(has_status(ask(running, "GET /stats"), 503));  // as many wait as may
-        CHECK(has_status(ask(running, "GET /"), 200));
+        CHECK(has_status(hanging->read_until("yet\n"), 504));
+        CHECK(has_status(answer_to("GET /stats"), 504));
+        CHECK(has_status(answer_to("GET /stats"), 503));  // as many wait as may
+        CHECK(has_status(answer_to("GET /"), 200));
         running.let_go();
         CHECK(tests::eventually([&] { return has_status(ask(running, "GET /stats"), 200); }));
     }

@@ -43,6 +43,7 @@ struct both {
         settings.path = "/store";
         settings.size = 16u << 20;
         settings.write_after = std::chrono::milliseconds{1};
+        settings.retry_after = 1h;  // a disk that failed is not tried again while a test looks
         settings.told = told_;
         settings.carry = carry_;
         made->attach(std::make_unique<disk::tier>(

@@ -218,8 +218,10 @@ TEST_CASE("a handshake that is cut in the middle has failed") {
 TEST_CASE("a server that drips its answer is left at the deadline") {
     const auto end = met(
         [](int socket) {
-            for (const char byte : first_answer(socket, TLS1_3_VERSION)) {
-                if (::send(socket, &byte, 1, MSG_NOSIGNAL) != 1) {
+            const auto answer = first_answer(socket, TLS1_3_VERSION);
+            // It is never whole, however long our side has no turn.
+            for (std::size_t i = 0; i + 1 < answer.size(); ++i) {
+                if (::send(socket, &answer[i], 1, MSG_NOSIGNAL) != 1) {
                     break;
                 }
                 std::this_thread::sleep_for(1ms);

@@ -247,11 +247,20 @@ struct stream_bench : tls_bench {
         }
         over = true;
     }
-    /// Ciphertext that is held here, not by the kernel.
+    /// Ciphertext that is held here, not by the kernel. Looked at anew where something was acknowledged meanwhile.
     std::uint64_t held() {
-        int queued = 0;
-        REQUIRE(::ioctl(stream->native_handle(), SIOCOUTQ, &queued) == 0);
-        return stream->not_acknowledged() - static_cast<std::uint64_t>(queued);
+        const auto queued = [this] {
+            int bytes = 0;
+            REQUIRE(::ioctl(stream->native_handle(), SIOCOUTQ, &bytes) == 0);
+            return static_cast<std::uint64_t>(bytes);
+        };
+        for (;;) {
+            const auto before = queued();
+            const auto all = stream->not_acknowledged();
+            if (queued() == before) {
+                return all - before;
+            }
+        }
     }
 
     std::optional<wire> between;

@@ -245,20 +245,20 @@ TEST_CASE("the rate guard is pushed on by enough bytes and not by a drip") {
     test_loop loop;
     unsigned acted = 0;
     deadline each{loop.timer, [&] { ++acted; }};
-    each.guard_rate(100, 10s);  // 1000 bytes in ten seconds
+    each.guard_rate(10, 100s);  // 1000 bytes in so long
     const auto start = steady_now();
     each.progress(999);
-    loop.timer.tick(start + 9s);
+    loop.timer.tick(start + 90s);
     CHECK(acted == 0);
     SUBCASE("one byte more is enough") {
         while (steady_now() == start) {
         }  // so that pushing on is seen to be by the present time
         each.progress(1);
-        loop.timer.tick(start + 10s);
+        loop.timer.tick(start + 100s);
         CHECK(acted == 0);
     }
     SUBCASE("without it the time runs out") {
-        loop.timer.tick(start + 11s);
+        loop.timer.tick(start + 110s);
         CHECK(acted == 1);
         each.progress(1'000'000);  // too late
         CHECK(each.expired());

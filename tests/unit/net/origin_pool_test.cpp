@@ -355,6 +355,7 @@ TEST_CASE("waiting for one's own share ends with the deadline, and says so") {
     pool_bench bench{{.connections = 8, .connections_per_client = 1}};
     std::deque<std::pair<share_holder, attempt<origin_lease>>> served;
     bench.start(acquire_as(bench, client_at(1), late(), served));
+    bench.run_until([&] { return served.size() == 1; });
     bench.start(acquire_as(bench, client_at(1), steady_now() + 20ms, served));
     bench.run_until([&] { return served.size() == 2; });
     REQUIRE(served.size() == 2);

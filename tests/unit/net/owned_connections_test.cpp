@@ -14,23 +14,25 @@ TEST_SUITE_BEGIN("net/owned_connections");
 TEST_CASE("who is logged in where counts to the limits of that origin, like anybody") {
     pool_bench bench{{.connections = 2, .connections_per_client = 1}};
     const owned_connections anns{bench.pool}, bobs{bench.pool};
-    const auto get = [&](std::uint64_t owner, share_holder holder) {
-        return bench.finish(
-            bench.pool.acquire(bench.owned_by(owner), false, steady_now() + 20ms, holder));
+    const auto get = [&](std::uint64_t owner, share_holder holder, steady_time until) {
+        return bench.finish(bench.pool.acquire(bench.owned_by(owner), false, until, holder));
     };
-    auto ann = get(anns.owner(), client_at(1));
+    const auto wait_in_vain = [&](std::uint64_t owner, share_holder holder) {
+        return get(owner, holder, steady_now() + 20ms);
+    };
+    auto ann = get(anns.owner(), client_at(1), late());
     REQUIRE(ann.has_value());
     for (const auto owner : {anns.owner(), bobs.owner(), std::uint64_t{0}, owner_of_one_request}) {
         CAPTURE(owner);
         CHECK(bench.pool.is_used_up(bench.owned_by(owner), client_at(1)));
-        const auto more = get(owner, client_at(1));
+        const auto more = wait_in_vain(owner, client_at(1));
         REQUIRE(more.has_error());
         CHECK(more.error().code == failure_code::client_share_used);
     }
-    const auto another = get(0, client_at(2));
+    const auto another = get(0, client_at(2), late());
     REQUIRE(another.has_value());
     CHECK(bench.pool.must_wait(bench.owned_by(bobs.owner()), client_at(3)));
-    const auto one_more = get(bobs.owner(), client_at(3));
+    const auto one_more = wait_in_vain(bobs.owner(), client_at(3));
     REQUIRE(one_more.has_error());
     CHECK(one_more.error().code == failure_code::origin_connection_limit);
 }

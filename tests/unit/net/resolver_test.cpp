@@ -50,10 +50,15 @@ awaitable<void> resolve_into(resolver& names,
     result.emplace(std::move(found));
 }
 
+/// A family is late by so much: longer than this thread is away between two answers, and shorter than it is until
+/// c-ares asks again, with this for dns.timeout.
+constexpr auto late_by = 2'500ms;
+constexpr auto unhurried = 20s;
+
 /// Until what was asked for before with a shorter delay has been heard: answers come in the order in
 /// which they are due.
 void hear_what_is_late(with_dns& test, resolver& names) {
-    test.server.set("last.test", dns_type::a, {0, {"192.0.2.99"}, 60, false, 900ms});
+    test.server.set("last.test", dns_type::a, {0, {"192.0.2.99"}, 60, false, late_by + 100ms});
     test.server.set("last.test", dns_type::aaaa, {});
     REQUIRE(answer_texts(test.ask(names, "last.test")) == list{"192.0.2.99"});
 }
@@ -150,14 +155,17 @@ TEST_CASE("an answer is kept for the least TTL in it, within bounds") {
     test.options.min_ttl = 5s;
     test.options.max_ttl = 600s;
     resolver names{test.timer, test.options};
-    const auto kept_for = [&](const char* name) {
+    const auto is_kept_for = [&](const char* name, std::chrono::seconds time) {
+        const auto before = steady_now();
         const auto found = test.ask(names, name);
+        const auto heard = steady_now();
         REQUIRE(found.has_value());
-        return std::chrono::round<std::chrono::seconds>((*found)->valid_until - steady_now());
+        const auto until = (*found)->valid_until;
+        return until >= before + time && until <= heard + time;
     };
-    CHECK(kept_for("a.test") == 40s);
-    CHECK(kept_for("short.test") == 5s);
-    CHECK(kept_for("long.test") == 600s);
+    CHECK(is_kept_for("a.test", 40s));
+    CHECK(is_kept_for("short.test", 5s));
+    CHECK(is_kept_for("long.test", 600s));
     CHECK(names.asked() == 3);
     CHECK(answer_texts(test.ask(names, "a.test")).size() == 2);
     CHECK(names.known("a.test").has_value());
@@ -196,6 +204,7 @@ TEST_CASE("questions for one name that come while it is asked are one question")
     with_dns test;
     test.server.set("slow.test", dns_type::a, {0, {"192.0.2.1"}, 60, false, 30ms});
     test.server.set("slow.test", dns_type::aaaa, {0, {}, 60, false, 30ms});
+    test.options.timeout = unhurried;  // or it might be asked again
     resolver names{test.timer, test.options};
     std::vector<std::optional<answer>> results(20);
     for (auto& each : results) {
@@ -216,19 +225,21 @@ TEST_CASE("a family that gets no answer holds up the other only a little") {
     with_dns test;
     test.server.set("half.test", dns_type::a, {0, {"192.0.2.1"}});
     test.server.set("half.test", dns_type::aaaa, {.silent = true});
-    test.options.timeout = 15s;
+    test.options.timeout = 60s;
     resolver names{test.timer, test.options};
     const auto start = steady_now();
     CHECK(answer_texts(test.ask(names, "half.test")) == list{"192.0.2.1"});
-    CHECK(steady_now() - start < 3s);  // the first retry of the other would be at 3 s
+    CHECK(steady_now() - start < 12s);  // the first retry of the other would be at 12 s
 }
 
 TEST_CASE("the family that comes late is in the kept answer") {
     with_dns test;
     test.server.set("late.test", dns_type::a, {0, {"192.0.2.1"}});
-    test.server.set("late.test", dns_type::aaaa, {0, {"2001:db8::1"}, 60, false, 200ms});
+    test.server.set("late.test", dns_type::aaaa, {.silent = true});
     resolver names{test.timer, test.options};
     CHECK(answer_texts(test.ask(names, "late.test")) == list{"192.0.2.1"});
+    // It comes when c-ares asks again.
+    test.server.set("late.test", dns_type::aaaa, {0, {"2001:db8::1"}});
     test.run_until([&] { return answer_texts(*names.known("late.test")).size() == 2; });
     CHECK(answer_texts(test.ask(names, "late.test")) == list{"192.0.2.1", "2001:db8::1"});
     CHECK(names.asked() == 1);
@@ -239,8 +250,9 @@ TEST_CASE("the family that comes late makes what is kept hold no longer, whateve
     for (const auto* name : {"more.test", "nothing.test"}) {
         test.server.set(name, dns_type::a, {0, {"192.0.2.1"}});
     }
-    test.server.set("more.test", dns_type::aaaa, {0, {"2001:db8::1"}, 60, false, 800ms});
-    test.server.set("nothing.test", dns_type::aaaa, {0, {}, 60, false, 800ms});
+    test.server.set("more.test", dns_type::aaaa, {0, {"2001:db8::1"}, 60, false, late_by});
+    test.server.set("nothing.test", dns_type::aaaa, {0, {}, 60, false, late_by});
+    test.options.timeout = unhurried;
     resolver names{test.timer, test.options};
     const auto more = test.ask(names, "more.test");
     const auto nothing = test.ask(names, "nothing.test");
@@ -261,8 +273,9 @@ TEST_CASE("what comes late to a question that was asked anew does not displace t
     with_dns test;
     constexpr int no_such_name = 3;
     test.server.set("a.test", dns_type::a, {no_such_name});
-    test.server.set("a.test", dns_type::aaaa, {0, {"2001:db8::1"}, 60, false, 800ms});
+    test.server.set("a.test", dns_type::aaaa, {0, {"2001:db8::1"}, 60, false, late_by});
     test.options.negative_ttl = 0s;
+    test.options.timeout = unhurried;
     resolver names{test.timer, test.options};
     REQUIRE(test.ask(names, "a.test").has_error());
     test.server.set_v4("a.test", "192.0.2.2");
@@ -278,7 +291,7 @@ TEST_CASE("a name whose question ran out of time is asked for anew") {
     with_dns test;
     test.server.set("silent.test", dns_type::a, {.silent = true});
     test.server.set("silent.test", dns_type::aaaa, {.silent = true});
-    test.options.timeout = 1000ms;
+    test.options.timeout = 3s;  // in which what is asked for then is answered
     resolver names{test.timer, test.options};
     const auto found = test.ask(names, "silent.test");
     REQUIRE(found.has_error());
@@ -356,16 +369,16 @@ TEST_CASE("a question that is lost is asked again") {
     with_dns test;
     test.server.set("lost.test", dns_type::a, {.silent = true});
     test.server.set("lost.test", dns_type::aaaa, {});
-    test.options.timeout = 1000ms;
     resolver names{test.timer, test.options};
     std::optional<answer> result;
     test.start(resolve_into(names, "lost.test", late(), result));
-    test.run_until([&] { return test.server.asked("lost.test", dns_type::a) == 1; });
+    test.run_until([&] { return test.server.asked("lost.test", dns_type::a) > 0; });
     test.server.set_v4("lost.test", "192.0.2.1");
     test.run_until([&] { return result.has_value(); });
     REQUIRE(result);
     CHECK(answer_texts(*result) == list{"192.0.2.1"});
-    CHECK(test.server.asked("lost.test", dns_type::a) == 2);
+    CHECK(test.server.asked("lost.test", dns_type::a) > 1);
+    CHECK(names.asked() == 1);
 }
 
 TEST_CASE("a server that fails is an error, remembered for a moment only") {
@@ -421,7 +434,7 @@ TEST_CASE("answers with as many addresses as UDP carries are had whole, of both 
 
 TEST_CASE("one client's questions that nobody answers leave others' theirs") {
     with_dns test;
-    test.options.timeout = 1500ms;
+    test.options.timeout = 3s;  // none of them ends before all is said of them
     const auto name = [](std::size_t i) { return "silent" + std::to_string(i) + ".test"; };
     for (std::size_t i = 0; i < resolver::most_questions_of_one + 2; ++i) {
         test.server.set(name(i), dns_type::a, {.silent = true});
@@ -467,7 +480,7 @@ TEST_CASE("stopping ends every question at once") {
     resolver names{test.timer, test.options};
     std::optional<answer> result;
     test.start(resolve_into(names, "silent.test", late(), result));
-    test.run_until([&] { return test.server.asked("silent.test", dns_type::a) == 1; });
+    test.run_until([&] { return test.server.asked("silent.test", dns_type::a) > 0; });
     SUBCASE("the resolver") {
         names.stop();
     }
@@ -491,7 +504,7 @@ TEST_CASE("a resolver and its loop may be destroyed with questions under way") {
         test.server.set("silent.test", dns_type::aaaa, {.silent = true});
         resolver names{test.timer, test.options};
         test.start(resolve_into(names, "silent.test", late(), result));
-        test.run_until([&] { return test.server.asked("silent.test", dns_type::a) == 1; });
+        test.run_until([&] { return test.server.asked("silent.test", dns_type::a) > 0; });
     }
     CHECK(!result);
 }

@@ -64,7 +64,7 @@ struct conversation {
         return far && near;
     }
     void shake_hands() {
-        for (int turns = 0; turns < 10; ++turns) {
+        for (const auto give_up = late(); steady_now() < give_up;) {
             if (turn()) {
                 return;
             }

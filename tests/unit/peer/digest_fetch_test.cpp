@@ -255,6 +255,8 @@ TEST_SUITE("peer/digest_fetch") {
         b.run_until([&] { return sibling.requests + other.requests > before; });
         b.fetcher.follow({});
         again.set_value();
+        b.run_until([&] { return b.aside.is_idle(); });
+        REQUIRE(b.aside.is_idle());
         b.run_for(50ms);
         CHECK(b.table.enrol("c") == 0u);
         CHECK_FALSE(b.names_b(1));

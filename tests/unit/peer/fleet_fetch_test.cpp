@@ -26,7 +26,6 @@ struct bench : sibling_bench {
         one.host = "127.0.0.1";
         one.port = port;
         one.squid = squid;
-        one.timeout = 300ms;
         return one;
     }
     [[nodiscard]] std::int64_t requests_of(const std::string& name) const {

@@ -92,12 +92,13 @@ TEST_SUITE("peer/homes") {
         while (home_in(by, "ann", i) == "ann") {
             ++i;
         }
-        const auto home = by.of(key(i), false, steady_now());
+        const auto begun = steady_now();
+        const auto home = by.of(key(i), false, begun);
         REQUIRE(home);
         CHECK(home->slot == 4);
         const failure why{failure_code::connect_refused, ""};
-        by.failed(home->at, steady_now(), why);
-        CHECK_FALSE(by.of(key(i), false, steady_now()));
+        by.failed(home->at, begun, why);
+        CHECK_FALSE(by.of(key(i), false, begun));
         const auto back = steady_now() + 2s;
         CHECK(by.of(key(i), false, back));
         {
@@ -110,14 +111,14 @@ TEST_SUITE("peer/homes") {
             CHECK(by.to_ask(key(i), false, back, 10s, second));
         }
         by.succeeded(home->at);
-        CHECK(by.of(key(i), false, steady_now()));
+        CHECK(by.of(key(i), false, begun));
         for (const auto ours : {failure_code::client_share_used,
                                 failure_code::origin_connection_limit,
                                 failure_code::out_of_memory,
                                 failure_code::draining}) {
             CAPTURE(facts_of(ours).name);
-            by.failed(home->at, steady_now(), failure{ours, ""});  // is no failure of the home
-            CHECK(by.of(key(i), false, steady_now()));
+            by.failed(home->at, begun, failure{ours, ""});  // is no failure of the home
+            CHECK(by.of(key(i), false, begun));
         }
     }
 

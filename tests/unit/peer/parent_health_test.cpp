@@ -15,7 +15,10 @@ struct one_parent : peer_book {
         parents.push_back({.name = "p", .host = "10.0.0.1", .port = 3128});
         choice = std::make_shared<parent_choice>(std::vector<std::string>{"p"});
     }
-    [[nodiscard]] bool is_down() const { return choice->is_down(0, steady_now()); }
+    /// At its beginning, when nothing has passed of the second for which one that failed is left alone.
+    [[nodiscard]] bool is_down() const { return choice->is_down(0, begun); }
+
+    const steady_time begun = steady_now();
 };
 
 }  // namespace
@@ -28,11 +31,11 @@ TEST_SUITE("peer/parent_health") {
                                 failure_code::out_of_memory,
                                 failure_code::draining}) {
             CAPTURE(facts_of(code).name);
-            note_parent_failed(book, 0, steady_now(), failure{code, ""});
+            note_parent_failed(book, 0, book.begun, failure{code, ""});
             CHECK_FALSE(book.choice->has_failed(0));
             CHECK_FALSE(book.is_down());
         }
-        note_parent_failed(book, 0, steady_now(), failure{failure_code::connect_refused, ""});
+        note_parent_failed(book, 0, book.begun, failure{failure_code::connect_refused, ""});
         CHECK(book.is_down());
         note_parent_works(book, 0);
         CHECK_FALSE(book.is_down());

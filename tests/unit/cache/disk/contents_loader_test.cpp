@@ -28,21 +28,31 @@ drafted variant(std::string_view url, std::string_view asked, std::chrono::secon
 /// Holds up one operation on files, until told to go on.
 class pause {
 public:
-    pause(memory_files& files, operation what, int nth = 1) : left_{nth} {
-        files.set_hook(
-            [this, what, test = std::this_thread::get_id()](operation is, std::string_view) {
-                if (is == what && std::this_thread::get_id() != test && --left_ == 0) {
-                    reached = true;
-                    (void)eventually([this] { return go_on.load(); });
-                }
-                return error_code{};
-            });
+    pause(memory_files& files, operation what, int nth = 1) : here_{std::make_shared<state>(nth)} {
+        files.set_hook([here = here_, what, test = std::this_thread::get_id()](operation is,
+                                                                               std::string_view) {
+            if (is == what && std::this_thread::get_id() != test && --here->left == 0) {
+                here->reached = true;
+                (void)here->told_to.wait(std::chrono::hours{1});
+            }
+            return error_code{};
+        });
     }
-    std::atomic<bool> reached{false};
-    std::atomic<bool> go_on{false};
+    pause(const pause&) = delete;
+    pause& operator=(const pause&) = delete;
+    ~pause() { go_on(); }
+
+    [[nodiscard]] bool reached() const { return here_->reached; }
+    void go_on() { here_->told_to.open(); }
 
 private:
-    std::atomic<int> left_;
+    struct state {
+        explicit state(int nth) : left{nth} {}
+        std::atomic<int> left;
+        std::atomic<bool> reached{false};
+        tests::gate told_to;
+    };
+    std::shared_ptr<state> here_;  // the hook's too, which may be under way when this goes
 };
 
 struct listener final : contents_listener {
@@ -171,6 +181,7 @@ TEST_SUITE("cache/disk/contents_loader") {
             return error_code{};
         });
         s.settings.told = &told;
+        s.settings.write_queue = 128u << 10;  // so that what is put is soon there
         s.open();
         opened = s.tiers.get();
         REQUIRE(eventually([&] { return s->figures().state == tier_state::ready; }));
@@ -239,10 +250,10 @@ TEST_SUITE("cache/disk/contents_loader") {
         // The stale one is at the log's end already when its directory is read.
         pause directory{*s.memory, operation::read};
         REQUIRE(s.put(url, variant(url, "2", 0s)));
-        REQUIRE(eventually([&] { return directory.reached.load(); }));
+        REQUIRE(eventually([&] { return directory.reached(); }));
         REQUIRE(s.put(url_of(2), object(url_of(2), 100)));  // before which is what is noted
         (void)s->drop(key_of(url), *fresh);
-        directory.go_on = true;
+        directory.go_on();
         s.say_all(3);
         CHECK_FALSE(s.told.is_listed(url));
         CHECK(s.told.heard(url));
@@ -298,12 +309,12 @@ TEST_SUITE("cache/disk/contents_loader") {
             (void)s->drop(key_of(url), *first);
             // Four reads at least: the variant, the directory, the two others.
             const auto limit = nth <= 4 ? tests::patience : tests::a_moment;
-            const bool reached = eventually([&] { return reading.reached.load(); }, limit);
+            const bool reached = eventually([&] { return reading.reached(); }, limit);
             paused += reached ? 1 : 0;
             s.lately->note(key_of(url));
             std::promise<void> kept;
             s->expire(key_of(url), wall_now(), [&kept] { kept.set_value(); });
-            reading.go_on = true;
+            reading.go_on();
             REQUIRE(kept.get_future().wait_for(tests::patience) == std::future_status::ready);
             CHECK_FALSE(s.told.is_listed(url));
             s.memory->set_hook({});
