@@ -281,6 +281,7 @@ TEST_SUITE("scenario/disk") {
         const temp_dir directory;
         auto settings = basic_settings();
         settings["disk"] = {{"path", directory.file("store")}, {"size", "128MiB"}};
+        settings["timeouts"]["drain"] = "20s";  // with less there are two seconds for the writing
         fake_origin origin;
         origin.otherwise([](origin_request& request, origin_connection& connection) {
             connection.send(ok("Cache-Control: max-age=600\r\n", "body of " + request.target));

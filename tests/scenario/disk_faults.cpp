@@ -55,6 +55,7 @@ TEST_SUITE("scenario/disk_faults") {
             proxy.reset();
             settings = basic_settings();
             settings["disk"] = {{"path", directory.file("store")}, {"size", "256MiB"}};
+            settings["timeouts"]["drain"] = "20s";  // of which five are for what memory leaves
             start();
         }
 
@@ -233,16 +234,16 @@ TEST_SUITE("scenario/disk_faults") {
         faulty_world w;
         const auto body = patterned(mib);
         w.origin.on("/wanted", ok("Cache-Control: max-age=600\r\nETag: \"1\"\r\n", body));
-        w.faults.set().delay_ms = 100;
         const auto before = figure(w.proxy->stats(), "/disk/puts");
-        bool told = false;
-        CHECK(eventually([&] {
-            const auto answer = w.proxy->get(w.origin.url("/wanted"));
+        const auto ask = [&] {
+            auto answer = w.proxy->get(w.origin.url("/wanted"));
             CHECK(answer.body == body);
-            told = told || cache_status_of(answer).detail == "being-written";
-            return is_hit(answer);
-        }));
-        CHECK(told);
+            return answer;
+        };
+        w.faults.set().delay_ms = 600'000;  // until it was asked for while it is written
+        CHECK(eventually([&] { return cache_status_of(ask()).detail == "being-written"; }));
+        w.faults.set().delay_ms = 100;
+        CHECK(eventually([&] { return is_hit(ask()); }));
         // Each copy would have hidden the one before it.
         CHECK(figure(w.proxy->stats(), "/disk/puts") - before < 4);
     }
@@ -392,8 +393,9 @@ TEST_SUITE("scenario/disk_faults") {
                 (void)get(i);
             }
         }
-        w.faults.set().delay_ms = 20;
-        CHECK(w.proxy->stop() == 0);
+        w.faults.set().delay_ms = 50;
+        w.proxy->signal(SIGTERM);
+        CHECK(w.proxy->wait(3 * patience) == 0);
         CHECK(w.proxy->says("there was no time to write"));
         w.faults.heal();
         w.start();
@@ -408,7 +410,7 @@ TEST_SUITE("scenario/disk_faults") {
         for (int i = 1; i <= 40; ++i) {
             (void)w.proxy->get(w.origin.url("/" + std::to_string(i) + "/1000000"));
         }
-        w.faults.set().delay_ms = 20;
+        w.faults.set().delay_ms = 50;
         w.proxy->signal(SIGTERM);
         REQUIRE(eventually([&] { return w.faults.set().delayed > 0; }));
         w.proxy->signal(SIGTERM);

@@ -45,10 +45,10 @@ TEST_SUITE("scenario/fleet_figures") {
             serve_everything();
         }
         /// Every node's page comes to say so.
-        [[nodiscard]] bool all_say(const json& wanted, std::size_t nodes = 3) {
-            for (std::size_t i = 0; i < nodes; ++i) {
+        [[nodiscard]] bool all_say(const json& wanted, std::chrono::milliseconds limit = patience) {
+            for (std::size_t i = 0; i < nodes.size(); ++i) {
                 json page;
-                const bool says = eventually([&] {
+                const auto is_as_wanted = [&] {
                     page = fleet_page((*this)[i]);
                     for (const auto& [name, value] : wanted.items()) {
                         if (!page.contains(name) || page.at(name) != value) {
@@ -56,7 +56,8 @@ TEST_SUITE("scenario/fleet_figures") {
                         }
                     }
                     return true;
-                });
+                };
+                const bool says = eventually(is_as_wanted, limit);
                 if (!says) {
                     CAPTURE(i);
                     FAIL_CHECK(page.dump());
@@ -151,7 +152,8 @@ TEST_SUITE("scenario/fleet_figures") {
         REQUIRE(eventually([&] { return age_of_cai() > 5; }));
         f.add(named("cai"));
         chain(f);
-        REQUIRE(f.all_say({{"nodes_alive", 3}, {"nodes_known", 3}, {"requests", 0}}));
+        // Whoever was asked in vain is left alone for two seconds, four, eight: for about as long as it was away.
+        REQUIRE(f.all_say({{"nodes_alive", 3}, {"nodes_known", 3}, {"requests", 0}}, 3 * patience));
     }
 
     TEST_CASE("figures go to those whom a digest goes to, and without peers there is no fleet") {

@@ -155,16 +155,23 @@ TEST_SUITE("scenario/https") {
 
     TEST_CASE("a body without length is whole with a close_notify alone") {
         https_world w;
-        w.origin.on("/cut", [](origin_request&, origin_connection& connection) {
+        auto& has_half = w.origin.make_gate();
+        w.origin.on("/cut", [&has_half](origin_request&, origin_connection& connection) {
             connection.send("HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\n\r\nhalf");
-            connection.pause(std::chrono::milliseconds{100});
+            has_half.wait();
             connection.truncate();
         });
         w.origin.on("/whole", [](origin_request&, origin_connection& connection) {
             connection.send("HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\n\r\nall");
             connection.close();
         });
-        CHECK_FALSE(w.get("/cut").complete());
+        auto one = w.proxy->connect(absolute_request("GET", w.url("/cut")));
+        auto cut = one.read_head();
+        one.read_body(cut, 4);
+        CHECK(cut.body == "half");
+        has_half.open();
+        one.read_body(cut, 5);
+        CHECK(cut.end == ending::cut_short);
         CHECK(w.get("/whole").body == "all");
         CHECK(w.get("/whole").complete());
         CHECK_FALSE(is_hit(w.get("/cut")));
@@ -177,6 +184,7 @@ TEST_SUITE("scenario/https") {
         const proxy_process proxy{settings};
         const auto to = "https://127.0.0.1:" + std::to_string(silent.port()) + "/";
         CHECK(proxy.get(to).status == 504);
+        proxy.reload(basic_settings());
         acceptor plain;
         std::thread server{[&] {
             auto one = plain.accept(patience);

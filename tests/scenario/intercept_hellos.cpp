@@ -129,9 +129,15 @@ TEST_SUITE("scenario/intercept_hellos") {
     TEST_CASE("a hello in segments of a byte is read, and opened") {
         opened_world w;
         w.origin.on("/a", ok(std::string{cacheable}, "hello"));
-        trickle by_bytes{w.connect("a.test")};
-        tls_client one{by_bytes.take(), w.wishes("a.test")};
-        CHECK(one.ask(w.get("a.test", "/a")).body == "hello");
+        struct by_bytes {
+            trickle carrier;
+            tls_client client;
+            explicit by_bytes(const opened_world& to)
+                : carrier{to.connect("a.test")},
+                  client{carrier.take(), to.wishes("a.test")} {}
+        };
+        const auto one = w.in_time([&w] { return std::make_unique<by_bytes>(w); });
+        CHECK(one->client.ask(w.get("a.test", "/a")).body == "hello");
         CHECK(w.figure("opened") == 1);
     }
 
@@ -139,22 +145,25 @@ TEST_SUITE("scenario/intercept_hellos") {
         opened_world w{
             json::object(), storing_settings(), of_origins().issue("DNS:a.test"), {.weak = true}};
         w.origin.on("/a", ok("", "hello"));
-        const auto ask = [&](auto&& change) {
+        const auto ask = [&](const std::string& why, auto&& change) {
             auto wanted = w.wishes("a.test");
             wanted.trusted = of_origins().certificate();
             change(wanted);
-            tls_client one{w.connect("a.test"), wanted};
-            CHECK(one.ask(w.get("a.test", "/a")).body == "hello");
+            // Until its hello is in time to be read.
+            CHECK(eventually([&] {
+                tls_client one{w.connect("a.test"), wanted};
+                CHECK(one.ask(w.get("a.test", "/a")).body == "hello");
+                return w.passed_on("a.test").contains(why);
+            }));
         };
-        ask([](auto& wanted) { wanted.host.clear(); });
-        ask([](auto& wanted) { wanted.alpn = "\x02h2"; });
-        ask([](auto& wanted) {
+        ask("sni", [](auto& wanted) { wanted.host.clear(); });
+        ask("alpn", [](auto& wanted) { wanted.alpn = "\x02h2"; });
+        ask("tls-version", [](auto& wanted) {
             wanted.weak = true;
             wanted.newest = TLS1_1_VERSION;
         });
         CHECK(w.figure("opened") == 0);
-        const auto why = w.proxy->stats()["intercept"]["hosts"]["passed_on"]["a.test"];
-        CHECK(why == json{{"sni", 1}, {"alpn", 1}, {"tls-version", 1}});
+        CHECK(w.passed_on("a.test") == json{{"sni", 1}, {"alpn", 1}, {"tls-version", 1}});
     }
 
     TEST_CASE("hellos too large, without a name, or half of one: every byte arrives") {
@@ -190,7 +199,7 @@ TEST_SUITE("scenario/intercept_hellos") {
         auto silent = w.connect("a.test");
         const auto one = w.enter("a.test");
         CHECK(one->ask(w.get("a.test", "/a")).body == "hello");
-        REQUIRE(eventually([&] { return w.origin.connections() == 2; }));  // the silent one's
+        REQUIRE(eventually([&] { return w.origin.connections() >= 2; }));  // the silent one's
         CHECK(w.figure("opened") == 1);
     }
 

@@ -44,14 +44,16 @@ struct liar {
 };
 
 /// Two nodes, of which the second believes that the first is `as`.
-inline void meet_liar(fleet& f, const liar& as) {
-    f.tell(1, json::array({peer_at("liar", as.as.port())}));
+inline void meet_liar(fleet& f, const liar& as, const char* timeout = sibling_timeout) {
+    auto known = peer_at("liar", as.as.port());
+    known["timeout"] = timeout;
+    f.tell(1, json::array({known}));
 }
 
 /// The same once the first has stored /a, until the second believes it of `as`.
-inline void store_and_meet_liar(fleet& f, const liar& as) {
+inline void store_and_meet_liar(fleet& f, const liar& as, const char* timeout = sibling_timeout) {
     CHECK(f[0].get(f.origin.url("/a")).status == 200);
-    meet_liar(f, as);
+    meet_liar(f, as, timeout);
     REQUIRE(f.holds(1, "liar", 1));
 }
 

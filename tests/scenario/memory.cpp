@@ -14,6 +14,7 @@ TEST_SUITE("scenario/memory") {
         auto settings = basic_settings();
         settings["limits"]["client_connections"] = 9'000;
         settings["limits"]["connections_per_client"] = 9'000;
+        settings["timeouts"]["client_head"] = "10m";  // the first waits for the last
         world w{settings};
         const auto resident = [&] {
             return w.proxy.stats()["process"]["resident_bytes"].get<std::int64_t>();
@@ -23,7 +24,7 @@ TEST_SUITE("scenario/memory") {
         for (int i = 0; i < 34; ++i) {
             half += "X-" + std::to_string(i) + ": " + std::string(70, 'a') + "\r\n";
         }
-        constexpr std::size_t count = 8'000;
+        const std::size_t count = sanitized ? 1'000 : 8'000;
         std::vector<client> all;
         for (std::size_t i = 0; i < count; ++i) {
             all.push_back(w.proxy.connect(half));
@@ -67,13 +68,13 @@ TEST_SUITE("scenario/memory") {
         constexpr auto taken = static_cast<double>(bodies * each);
         REQUIRE(resident() > before + 0.8 * taken);
         CHECK(w.get("/small").complete());  // it stays, above all that
+        if (sanitized) {
+            return;  // their heap is not ours
+        }
         // Whoever looks for what could be given back has looked meanwhile, in vain.
         const auto now = uptime();
         REQUIRE(eventually([&] { return uptime() > now + 12; }, 3 * patience));
         slow.clear();
-        if (sanitized) {
-            return;
-        }
         CHECK(eventually([&] { return resident() < before + taken / 4; }, 9 * patience / 2));
     }
 }

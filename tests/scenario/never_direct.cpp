@@ -393,7 +393,6 @@ TEST_SUITE("scenario/never_direct") {
             connection.close();
         });
         auto settings = only_by(json::array({way_out("p", parent.port())}));
-        settings["timeouts"]["origin_connect"] = "300ms";
         const proxy_process proxy{settings};
         const auto ask = [&](int what) {
             turn = what;
@@ -403,6 +402,8 @@ TEST_SUITE("scenario/never_direct") {
         CHECK(unknown.status == 502);
         CHECK(unknown.body.find("credentials_file") != std::string::npos);
         CHECK(ask(1).status == 503);
+        settings["timeouts"]["origin_connect"] = "300ms";
+        proxy.reload(settings);
         CHECK(ask(2).status == 504);
     }
 

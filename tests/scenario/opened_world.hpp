@@ -6,9 +6,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <sys/stat.h>
+#include <utility>
 
 namespace reprise::tests {
 
@@ -86,9 +88,46 @@ struct opened_world {
         wanted.host = host;
         return wanted;
     }
+    /// What `enters` makes: a client in a tunnel that is opened. One that is kept from its hello for a second is
+    /// passed on, as it should be, to a certificate that it does not trust: it is made anew.
+    template <class Enter>
+    [[nodiscard]] auto in_time(const Enter& enters) const {
+        for (;;) {
+            try {
+                return enters();
+            } catch (const std::runtime_error&) {
+                const auto late = late_hellos();
+                if (late == std::exchange(late_before_, late)) {
+                    throw;
+                }
+            }
+        }
+    }
     [[nodiscard]] std::unique_ptr<tls_client> enter(const std::string& host,
                                                     const std::string& from = "127.0.0.1") const {
-        return std::make_unique<tls_client>(connect(host, from), wishes(host));
+        return in_time(
+            [&] { return std::make_unique<tls_client>(connect(host, from), wishes(host)); });
+    }
+    /// A client that takes no certificate but the origin's leaves when it is shown another, and that is known of it.
+    void refuse(const std::string& host) const {
+        auto pinned = wishes(host);
+        pinned.trusted = of_origins().certificate();
+        REQUIRE(eventually([&] {
+            try {
+                const tls_client one{connect(host), pinned};
+                return false;  // kept from its hello, it was passed on
+            } catch (const std::runtime_error&) {
+                return true;
+            }
+        }));
+        REQUIRE(proxy->says("does not take our certificate for " + host));
+    }
+    /// For what reasons tunnels to this host were passed on, and how many, but for hellos that came late.
+    [[nodiscard]] json passed_on(const std::string& host) const {
+        const auto all = passed_on();
+        auto whys = all.contains(host) ? all.at(host) : json::object();
+        whys.erase(late_hello);
+        return whys;
     }
     [[nodiscard]] std::string get(const std::string& host,
                                   const std::string& path,
@@ -110,6 +149,20 @@ struct opened_world {
     [[nodiscard]] std::uint64_t figure(const char* name) const {
         return proxy->stats()["intercept"][name].get<std::uint64_t>();
     }
+
+private:
+    static constexpr const char* late_hello = "no hello in time";
+    [[nodiscard]] json passed_on() const {
+        return proxy->stats()["intercept"]["hosts"]["passed_on"];
+    }
+    [[nodiscard]] std::uint64_t late_hellos() const {
+        std::uint64_t sum = 0;
+        for (const auto& whys : passed_on()) {
+            sum += whys.value(late_hello, std::uint64_t{0});
+        }
+        return sum;
+    }
+    mutable std::uint64_t late_before_ = 0;
 };
 
 }  // namespace reprise::tests

@@ -188,6 +188,7 @@ TEST_SUITE("scenario/operations") {
         auto busy = w.proxy.connect(w.request("/slow"));
         REQUIRE(eventually([&] { return w.origin.count("/slow") == 1; }));
         w.proxy.signal(SIGTERM);
+        REQUIRE(w.proxy.says("draining"));  // two that nobody has heard of yet would be one
         CHECK(never_within_a_moment([&] { return !w.proxy.is_running(); }));
         w.proxy.signal(SIGTERM);
         CHECK(w.proxy.wait() == 0);

@@ -164,7 +164,7 @@ TEST_SUITE("scenario/parents") {
         for (const bool lives : {true, false}) {
             CAPTURE(lives);
             auto settings = node_settings();
-            settings["timeouts"]["origin_head"] = "1s";
+            settings["timeouts"]["origin_head"] = "2500ms";  // the origin's, too
             settings["timeouts"]["origin_connect"] = lives ? "10s" : "1s";
             fleet f{0};
             f.add(settings);

@@ -57,7 +57,7 @@ TEST_SUITE("scenario/peer_log") {
         CHECK(times(f[0], "peers: n1: its digest can't be had: refused") == 1);
         // Each side's log has why, and so has who is asked for the digest.
         CHECK(says(f[0], "refused (status 403: 127.0.0.1 is a peer's, but asks"));
-        CHECK(times(f[1], "a digest was asked for and refused: 127.0.0.1") == 1);
+        CHECK(says_once(f[1], "a digest was asked for and refused: 127.0.0.1"));
         const auto page = f[0].admin("/digest?of=n1");
         CHECK(page.status == 404);
         CHECK(page.body.find("named \"n1\": refused (status 403: 127.0.0.1 is a peer's") !=
@@ -138,7 +138,10 @@ TEST_SUITE("scenario/peer_log") {
             const auto path = "/" + std::to_string(i);
             CHECK(f[i % 2].get(f.origin.url(path)).body == "body of " + path);
         }
-        CHECK(times(f[0], "loop_detected") == 1);
+        CHECK(says(f[0], "loop_detected"));
+        // Once for each outage. There are more where this takes more than a second: one that passes the other by is well.
+        const auto outages = times(f[0], "a parent that is gone around from now on: ");
+        CHECK(outages <= 1 + times(f[0], "a parent that answers again"));
     }
 
     TEST_CASE("a parent that is a listener of this instance is asked nothing at all") {
@@ -177,7 +180,7 @@ TEST_SUITE("scenario/peer_log") {
             const auto path = "/" + std::to_string(i);
             CHECK(f[0].get(f.origin.url(path)).body == "body of " + path);
         }
-        CHECK(times(f[0], "a parent that is gone around from now on: loop_detected") == 1);
+        CHECK(says_once(f[0], "a parent that is gone around from now on: loop_detected"));
         CHECK(figure(f[0].stats(), "/parents/up/p") == 0);
         CHECK(f.text(0, "/parents/trouble/p") == "loop_detected");
         // A second, two, four: whatever this machine makes of twenty requests.

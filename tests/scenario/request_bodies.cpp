@@ -315,11 +315,11 @@ TEST_SUITE("scenario/request_bodies") {
 
     TEST_CASE("a steady upload may take longer than timeouts.origin_head, however it is framed") {
         using clock = std::chrono::steady_clock;
-        constexpr std::chrono::milliseconds as_long_as{1'500};
+        constexpr std::chrono::milliseconds as_long_as{3'000};
         for (const bool chunked : {false, true}) {
             CAPTURE(chunked);
             taken_bytes taken;
-            world w{with_timeouts({{"origin_head", "1s"}, {"origin_upload", "1s"}})};
+            world w{with_timeouts({{"origin_head", "2500ms"}, {"origin_upload", "2500ms"}})};
             const std::string piece(kib, 'x');
             constexpr std::size_t pieces = 64;
             w.origin.on_head("/a", [&](origin_request&, origin_connection& connection) {
@@ -334,9 +334,7 @@ TEST_SUITE("scenario/request_bodies") {
             for (std::size_t i = 0; i < pieces; ++i) {
                 REQUIRE(one.send(chunked ? chunk(piece) : piece));
                 REQUIRE(taken.reach((i + 1) * kib));
-                while (clock::now() < began + as_long_as * (i + 1) / pieces) {
-                    std::this_thread::yield();
-                }
+                std::this_thread::sleep_until(began + as_long_as * (i + 1) / pieces);
             }
             if (chunked) {
                 one.send(chunk(""));
@@ -350,7 +348,7 @@ TEST_SUITE("scenario/request_bodies") {
     TEST_CASE("an origin that takes a body slowly is waited for, and then for its answer") {
         // What is in the kernel's buffers is on its way, too: the origin has not had it.
         acceptor origin;
-        const proxy_process proxy{with_timeouts({{"origin_head", "1s"}, {"origin_upload", "1s"}})};
+        const proxy_process proxy{with_timeouts({{"origin_head", "3s"}, {"origin_upload", "3s"}})};
         // More than all buffers on the way: what the origin's own machine holds for it takes it
         // less than half of the time.
         constexpr std::size_t all = 16 * mib;
@@ -368,7 +366,7 @@ TEST_SUITE("scenario/request_bodies") {
                 }
                 taken += got.size() - had;
                 // Twice as long as the origin may be silent, in steps.
-                const auto due = began + std::chrono::milliseconds{2'000 * taken / all};
+                const auto due = began + std::chrono::milliseconds{6'000 * taken / all};
                 (void)never.wait(std::chrono::duration_cast<std::chrono::milliseconds>(
                     due - std::chrono::steady_clock::now()));
             }
@@ -419,11 +417,11 @@ TEST_SUITE("scenario/request_bodies") {
     }
 
     TEST_CASE("102 Processing begins the wait for the answer anew, a bounded number of times") {
-        world w{with_timeouts({{"origin_head", "1s"}})};
+        world w{with_timeouts({{"origin_head", "3s"}})};
         auto& never = w.origin.make_gate();
         w.origin.on("/slow", [&](origin_request&, origin_connection& connection) {
             for (int i = 0; i < 5; ++i) {
-                (void)never.wait(std::chrono::milliseconds{300});
+                (void)never.wait(std::chrono::milliseconds{700});
                 connection.send("HTTP/1.1 102 Processing\r\n\r\n");
             }
             connection.send(ok("", "done"));
@@ -441,10 +439,10 @@ TEST_SUITE("scenario/request_bodies") {
     }
 
     TEST_CASE("a client that waits for 100 Continue is not late while the origin thinks") {
-        world w{with_timeouts({{"client_body", "1s"}})};
+        world w{with_timeouts({{"client_body", "2500ms"}})};
         auto& never = w.origin.make_gate();
         w.origin.on_head("/a", [&](origin_request& request, origin_connection& connection) {
-            (void)never.wait(std::chrono::milliseconds{1'500});
+            (void)never.wait(std::chrono::milliseconds{3'000});
             connection.send("HTTP/1.1 100 Continue\r\n\r\n");
             connection.read_body(request);
             echo_length(request, connection);
@@ -534,7 +532,7 @@ TEST_SUITE("scenario/request_bodies") {
     }
 
     TEST_CASE("a client that reads nothing until all is sent has its early answer") {
-        world w{with_timeouts({{"client_body", "1s"}})};
+        world w{with_timeouts({{"client_body", "3s"}})};
         taken_bytes taken;
         constexpr std::size_t length = 40 * mib;
         const auto large = patterned(20 * mib);
@@ -550,9 +548,7 @@ TEST_SUITE("scenario/request_bodies") {
         const std::string piece(mib, 'x');
         for (std::size_t sent = 0; sent < length; sent += piece.size()) {
             REQUIRE(one.send(piece));
-            while (clock::now() < began + std::chrono::milliseconds{50} * (sent / mib)) {
-                std::this_thread::yield();
-            }
+            std::this_thread::sleep_until(began + std::chrono::milliseconds{100} * (sent / mib));
         }
         const auto early = one.read("POST");
         CHECK(early.status == 200);
@@ -562,7 +558,9 @@ TEST_SUITE("scenario/request_bodies") {
     TEST_CASE("behind an early answer, who stops taking or sending ends the upload") {
         for (const bool origin_stalls : {true, false}) {
             CAPTURE(origin_stalls);
-            world w{with_timeouts({{"origin_upload", "300ms"}, {"client_body", "300ms"}})};
+            // Its client sends nothing before it has the answer.
+            world w{with_timeouts(origin_stalls ? json{{"origin_upload", "300ms"}}
+                                                : json{{"client_body", "3s"}})};
             auto& done = w.origin.make_gate();
             w.origin.on_head("/early", [&](origin_request& request, origin_connection& connection) {
                 connection.send(ok("", "soon"));

@@ -46,23 +46,25 @@ TEST_SUITE("scenario/shared_fetch") {
     TEST_CASE("a fast, a stalled, a leaving and a late client share one response") {
         const long_body body{length};
         auto settings = basic_settings();
-        settings["timeouts"]["client_body"] = "2s";  // so long the others wait for the stalled one
+        // So long the others wait for the stalled one; none of them may take so long itself.
+        settings["timeouts"]["client_body"] = "4s";
         world w{settings};
         auto& head = w.origin.make_gate();
-        auto& second_mib = w.origin.make_gate();
+        auto& rest = w.origin.make_gate();
+        constexpr std::size_t first = 16 * kib;  // nobody has to read for it to be taken
         w.origin.on("/warm", ok("", "warm"));
         w.origin.on("/a", [&](origin_request&, origin_connection& connection) {
             head.wait();
             connection.send(
                 raw_head("200 OK", "Cache-Control: max-age=60\r\nTransfer-Encoding: chunked\r\n"));
             for (std::uint64_t at = 0; at < body.size();) {
-                const auto piece = body.piece(at, at < mib ? mib - at : 256 * kib);
+                const auto piece = body.piece(at, at == 0 ? first : 256 * kib);
                 if (!connection.send(chunk(piece), 6 * patience)) {
                     return;
                 }
                 at += piece.size();
-                if (at == mib) {
-                    second_mib.wait(3 * patience);
+                if (at == first) {
+                    rest.wait(3 * patience);
                 }
             }
             connection.send(chunk(""));
@@ -82,7 +84,7 @@ TEST_SUITE("scenario/shared_fetch") {
         REQUIRE(eventually([&] { return figure(w.proxy.stats(), figure_name::joined) == 2; }));
         head.open();
 
-        // Each early joiner has its first byte before the origin sends its second MiB.
+        // Each early joiner has its first byte before the origin sends the rest.
         reader of_fast{body};
         reader of_stalled{body};
         reader of_leaving{body};
@@ -95,7 +97,7 @@ TEST_SUITE("scenario/shared_fetch") {
         CHECK(of_fast.check.seen() > 0);
         CHECK(of_stalled.check.seen() > 0);
         CHECK(of_leaving.check.seen() > 0);
-        second_mib.open();
+        rest.open();
 
         std::thread leaver{[&] {
             of_leaving.read_from(leaving, 4 * mib);

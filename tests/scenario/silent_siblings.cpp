@@ -15,17 +15,18 @@ TEST_SUITE("scenario/silent_siblings") {
     namespace {
 
     /// A node that believes of several what the first has stored, and asks them in this order: nothing is known
-    /// of any. It waits for each for half of `budget`.
+    /// of any. It waits for each for half of its budget; whoever is asked beside it has the other half, before
+    /// the origin is asked.
     struct asked_in_turn {
         fleet f;
         std::deque<liar> siblings;
 
-        explicit asked_in_turn(const char* budget) : asked_in_turn{settings(budget)} {}
+        asked_in_turn() : asked_in_turn{settings()} {}
         explicit asked_in_turn(const json& settings) : f{2, settings} { f.serve_everything(); }
 
-        static json settings(const char* budget) {
+        static json settings() {
             auto made = node_settings();
-            made["peering"]["budget"] = budget;
+            made["peering"]["budget"] = "5s";
             return made;
         }
         void add(origin_handler asked) { siblings.emplace_back(f, 0, std::move(asked)); }
@@ -73,7 +74,7 @@ TEST_SUITE("scenario/silent_siblings") {
     }  // namespace
 
     TEST_CASE("whoever comes next is asked beside it, and no origin") {
-        asked_in_turn s{"2s"};
+        asked_in_turn s;
         std::atomic<bool> left{false};
         s.add([&](auto&, auto& c) { left = c.is_closed_by_proxy(); });
         s.add([](auto&, auto& c) { c.send(object("of the second")); });
@@ -86,7 +87,7 @@ TEST_SUITE("scenario/silent_siblings") {
     }
 
     TEST_CASE("two that are silent leave time for a third") {
-        asked_in_turn s{"2s"};
+        asked_in_turn s;
         const auto is_a = [](const origin_request& request) {
             return request.target.ends_with("/a");
         };
@@ -111,7 +112,7 @@ TEST_SUITE("scenario/silent_siblings") {
 
     TEST_CASE(
         "it may answer yet, and whoever was asked beside it is left, and not held to anything") {
-        asked_in_turn s{"2s"};
+        asked_in_turn s;
         std::atomic<bool> left{false};
         s.add([&](auto&, auto& c) {
             (void)s.is_asked(1);
@@ -130,7 +131,7 @@ TEST_SUITE("scenario/silent_siblings") {
     }
 
     TEST_CASE("it is waited for though whoever was asked beside it has nothing") {
-        asked_in_turn s{"4s"};
+        asked_in_turn s;
         s.add([&](auto&, auto& c) {
             (void)eventually([&] { return s.asked(1, "false-hit") == 1; });
             c.send(object("of the first"));
@@ -147,7 +148,7 @@ TEST_SUITE("scenario/silent_siblings") {
                                   "HTTP/1.1 200 OK\r\nAge: 1\r\nCache-Control: "
                                   "max-age=600\r\nContent-Length: 13\r\n\r\n"}) {
             CAPTURE(std::string{begun});
-            asked_in_turn s{"2s"};
+            asked_in_turn s;
             s.add([begun](auto&, auto& c) {
                 c.send(begun);
                 (void)c.is_closed_by_proxy();
@@ -162,7 +163,7 @@ TEST_SUITE("scenario/silent_siblings") {
 
     TEST_CASE(
         "one that was not asked yet, since all connections to it are in use, is not held to it") {
-        auto settings = asked_in_turn::settings("2s");
+        auto settings = asked_in_turn::settings();
         settings["origins"] = {{"connections", 1}, {"connections_per_client", 1}};
         settings["threads"] = 1;
         asked_in_turn s{settings};
@@ -190,10 +191,10 @@ TEST_SUITE("scenario/silent_siblings") {
     }
 
     TEST_CASE("one that has said that it is at work is waited for alone") {
-        asked_in_turn s{"2s"};
+        asked_in_turn s;
         s.add([](auto&, auto& c) {
             c.send("HTTP/1.1 102 Processing\r\n\r\n");
-            c.pause(std::chrono::milliseconds{1300});
+            c.pause(std::chrono::milliseconds{2800});  // longer than it would be waited for else
             c.send(object("of the first"));
         });
         s.add([](auto&, auto& c) { c.send(object("of the second")); });
@@ -203,7 +204,7 @@ TEST_SUITE("scenario/silent_siblings") {
     }
 
     TEST_CASE("clients who leave end all that was asked, and it is nobody's fault") {
-        asked_in_turn s{"2s"};
+        asked_in_turn s;
         std::array<std::atomic<bool>, 2> left{};
         for (auto& one : left) {
             s.add([&one](auto&, auto& c) { one = c.is_closed_by_proxy(); });

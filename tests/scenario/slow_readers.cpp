@@ -22,14 +22,17 @@ TEST_SUITE("scenario/slow_readers") {
     // pace that takes several times timeouts.client_body.
     constexpr std::size_t a_step = 64 << 10;
     constexpr std::chrono::milliseconds step_time{400};
-    const auto slowly = std::chrono::seconds{sanitized ? 14 : 7};
+    const auto slowly = std::chrono::seconds{sanitized ? 14 : 10};
+
+    // Beyond a step, and a machine that holds up the reader for two seconds.
+    const char* const a_while = sanitized ? "4s" : "3s";
 
     // A kernel with more room than this joins what it receives to one piece of half a megabyte,
     // frees none of it before all has been read, and acknowledges nothing for these seconds.
     constexpr int small_room = 64 << 10;
 
     json with_little_patience(json settings = basic_settings()) {
-        settings["timeouts"]["client_body"] = sanitized ? "4s" : "2s";
+        settings["timeouts"]["client_body"] = a_while;
         settings["limits"]["body_rate"] = "1KiB";
         return settings;
     }
@@ -127,7 +130,7 @@ TEST_SUITE("scenario/slow_readers") {
         const long_body body{16 * mib};
         acceptor server;
         auto settings = basic_settings();
-        settings["timeouts"]["tunnel_idle"] = sanitized ? "4s" : "2s";
+        settings["timeouts"]["tunnel_idle"] = a_while;
         settings["access"]["connect_ports"] = json::array({server.port()});
         const proxy_process proxy{settings};
         client slow{proxy.port()};

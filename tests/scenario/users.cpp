@@ -87,7 +87,11 @@ TEST_SUITE("scenario/users") {
             CHECK_FALSE(request.has("Proxy-Authorization"));
         }
         CHECK(u.w.proxy.logged("/a?token").at("user") == "robot");
-        const auto lines = u.w.proxy.access_log();
+        std::vector<json> lines;
+        REQUIRE(eventually([&] {
+            lines = u.w.proxy.access_log();
+            return lines.size() >= 3;
+        }));
         REQUIRE(lines.size() == 3);
         std::vector<std::string> of_ann;  // lines of two threads, in no order
         for (const auto& line : lines) {
@@ -172,10 +176,12 @@ TEST_SUITE("scenario/users") {
         opened_world w{json::object(), settings};
         w.origin.on("/a", ok(std::string{cacheable}, "hello"));
         const auto enter = [&](const std::string& who) {
-            auto to = w.proxy->connect(connect_to(w.at("a.test"), basic(who)));
-            REQUIRE(to.read_head("CONNECT").status == 200);
-            return std::make_unique<tls_client>(stream{to.connection().release()},
-                                                w.wishes("a.test"));
+            return w.in_time([&] {
+                auto to = w.proxy->connect(connect_to(w.at("a.test"), basic(who)));
+                REQUIRE(to.read_head("CONNECT").status == 200);
+                return std::make_unique<tls_client>(stream{to.connection().release()},
+                                                    w.wishes("a.test"));
+            });
         };
         const auto of_ann = enter("ann:secret");
         const auto of_bob = enter("bob:secret");

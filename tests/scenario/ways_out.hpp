@@ -20,7 +20,6 @@ inline json only_by(json parents) {
     settings["peers"] = std::move(parents);
     settings["peering"] = {{"never_direct", true}};
     settings["access"]["connect_ports"] = {443};
-    settings["timeouts"]["origin_connect"] = "2s";
     return settings;
 }
 
