@@ -42,7 +42,7 @@ END
 "$reprise" --config "$work/running.json" --ports-file "$work/ports" >"$work/log" 2>&1 &
 running=$!
 trap 'kill "$running" 2>/dev/null || true; rm -rf "$work"' EXIT
-for ((i = 0; i < 200; ++i)); do
+for ((i = 0; i < 1200; ++i)); do
     [[ ! -s $work/ports ]] || break
     kill -0 "$running" || fail "the proxy ended: $(cat "$work/log")"
     sleep 0.05

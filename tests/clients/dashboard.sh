@@ -77,15 +77,20 @@ check "under traffic: the charts are drawn" 4 "$(grep -oE '<canvas [^>]*style="[
 
 kill "$origin_pid"
 wait "$origin_pid" || true
-for name in {a..f}; do
-    curl -sS --max-time 30 -x "http://$proxy" -o /dev/null "http://$pages/$name"
-done
+fail_six_times() {
+    local name
+    for name in {a..f}; do
+        ask "http://$pages/$name"
+    done
+}
+fail_six_times
 look "http://$admin/"
 silent "origin down"
 check "origin down: it is not well" unwell "$(state)"
 check_matches "origin down: it says why" '6 requests failed at the origin in the last minute.* Of these: 127\.0\.0\.1 \(6\)' "$(shown troubles)"
 
 # Without a script: what the program puts in. (A Chromium that runs no scripts prints no page either.)
+fail_six_times # the minute of those before may be over
 curl -sS --max-time 30 "http://$admin/" >"$work/page"
 check_matches "without JavaScript: the figures are in the page" 'Hit ratio 8\.3 %' "$(shown plain-title)"
 check "without JavaScript: it says that it is not well" unwell "$(state)"
@@ -102,10 +107,19 @@ for _ in {1..600}; do
     sleep 0.1
 done
 check "watched: the page watches" 1 "$(figure reprise_live_viewers)"
+start beside curl -sSN "http://$admin/live"
+is_beside() {
+    [[ $(figure reprise_live_viewers) == 2 ]]
+}
+within 20 "so does curl" is_beside
 for _ in 1 2 3; do
     ask "http://$pages/bytes/50000?secret=value"
 done
-sleep 1 # for what is on its way to whoever watches
+# Behind what it shows the proxy looks for more eight times, and says that it lives: all who watch have been shown it then.
+all_shown() {
+    [[ $(awk '/^data:/ { ++shown; signs = 0 } /^:/ { ++signs } END { print shown + 0, (signs > 0) }' "$work/beside.log") == "3 1" ]]
+}
+within 20 "all of it is shown" all_shown
 stop_proxy
 wait "$looking"
 check_matches "watched: requests are shown as they end" '/bytes/50000\?secret=\* hit 200 49 KiB' "$(shown live-table)"

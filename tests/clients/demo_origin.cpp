@@ -300,7 +300,8 @@ public:
              << (!range.empty()                        ? range
                  : asked.framed_by == framing::chunked ? "chunked"
                                                        : "-")
-             << ' ' << made.length() << std::endl;
+             << ' ' << made.length()
+             << (asked.has("Proxy-Authorization") ? " proxy-authorization" : "") << std::endl;
     }
 
 private:

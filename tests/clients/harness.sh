@@ -91,9 +91,13 @@ check_matches() {
     echo "ok: $1"
 }
 
+# So many times as long as a script says it waits: it stops when what it waits for is there, and on a machine that has no time
+# for it that takes ten times as long as elsewhere.
+slowest=3
+
 # await FILE PID: until the program has written the file.
 await() {
-    local deadline=$((SECONDS + 20))
+    local deadline=$((SECONDS + slowest * 20))
     until [[ -s $1 ]]; do
         kill -0 "$2" 2>/dev/null || fail "a program ended before it was ready: $1"
         ((SECONDS < deadline)) || fail "a program was not ready in time: $1"
@@ -103,7 +107,7 @@ await() {
 
 # within SECONDS WHAT COMMAND...: until the command succeeds.
 within() {
-    local deadline=$((SECONDS + $1)) what=$2
+    local deadline=$((SECONDS + slowest * $1)) what=$2
     until "${@:3}"; do
         ((SECONDS < deadline)) || fail "not in time: $what"
         sleep 0.1
@@ -208,7 +212,7 @@ has_reloaded_since() {
 
 # figure NAME: of the proxy, as it is in /metrics.
 figure() {
-    curl -sS --max-time 5 "http://$admin/metrics" | awk -v name="$1" '$1 == name { print $2 }'
+    curl -sS --max-time 20 "http://$admin/metrics" | awk -v name="$1" '$1 == name { print $2 }'
 }
 
 # stop_proxy: as a service manager does; a status other than 0 fails the test.

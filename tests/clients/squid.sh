@@ -89,6 +89,11 @@ squid_uses_digest() {
 squid_logged() {
     grep -cE -- "$1" "$squid_dir/squid.log" || true
 }
+# squid_has_logged COUNT: so many requests for objects. It writes a line when a request has ended for it, which may be a moment
+# after its client has all.
+squid_has_logged() {
+    (($(squid_logged ' GET http://[^ ]*/bytes/') >= $1))
+}
 # log_is_written: every line that was handed to Reprise's access log stands in it.
 log_is_written() {
     [[ $(wc -l <"$work/access.log") == "$(figure reprise_access_log_lines_total)" ]]
@@ -183,6 +188,7 @@ asked_in_vain >"$work/vain"
 as_predicted "what Squid asked Reprise for in vain" "$(wc -l <"$work/vain")" 2000 \
     "$(told ours 'false positives')"
 ask_all "$squid" "$work/a"
+within 20 "Squid's log is written" squid_has_logged "$(cat "$work/b" "$work/a" | wc -l)"
 at_least "what Squid had from Reprise (CD_SIBLING_HIT)" 99 "$(sibling_hits)" "$(listed ours "$work/a" | wc -l)"
 
 hits=$(sibling_hits)
@@ -231,6 +237,7 @@ check "after a restart the digest lists what is on disk" 1000 "$(listed ours "$w
 check "and nothing else" 1003 "$(told ours 'keys, as its owner says')"
 introduce
 ask_all "$squid" "$work/a"
+within 20 "Squid's log is written" squid_has_logged "$(wc -l <"$work/a")"
 at_least "what Squid had from Reprise's disk" 99 "$(sibling_hits)" "$(listed ours "$work/kept" | wc -l)"
 as_predicted "purged objects that Squid asked for" "$(asked_in_vain | wc -l)" 200 "$(told ours 'false positives')"
 

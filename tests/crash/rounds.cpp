@@ -258,7 +258,10 @@ call_figures runs::trace(std::chrono::seconds how_long) {
         in.start(strace_words(log));
         const auto loops = threads_named(in.on->pid(), "worker");
         load work{*in.on, in.things, in.owed, in.seen, in.at, in.options.load, in.options.seed};
+        // So many that some of them are read from the disk.
+        const auto enough = in.seen.replies + 500;
         std::this_thread::sleep_for(how_long / 2);
+        (void)eventually([&] { return in.seen.replies >= enough; }, busy_machine);
         work.join();
         work.settle(std::nullopt);
         stop(*in.on);

@@ -182,7 +182,7 @@ refused_by() {
     rm -f "$work/bad/log/diags.log"
     server_settings bad 9
     ((EUID != 0)) || chown -R 65534:65534 "$work/bad"
-    if timeout 20 "${as_user[@]}" env TS_RUNROOT="$work/bad/runroot.yaml" traffic_server >"$work/bad.out" 2>&1; then
+    if timeout 60 "${as_user[@]}" env TS_RUNROOT="$work/bad/runroot.yaml" traffic_server >"$work/bad.out" 2>&1; then
         fail "Traffic Server starts with bad words"
     fi
     grep -o "$3" "$work/bad/log/diags.log" | tail -n 1

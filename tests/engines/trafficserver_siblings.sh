@@ -61,6 +61,18 @@ of() {
 knows() { # NODE SIBLING COUNT
     (($(of "$1" "$2.digest_keys") >= $3))
 }
+# hold NODE SIBLING: what it has of it, in $held, once nothing more comes: news is a second or two behind, and what came
+# late of earlier stores would be taken for the next one's, or be missed in what comes by steps.
+hold() {
+    local last=none since=$SECONDS deadline=$((SECONDS + slowest * 20))
+    until ((SECONDS - since >= 4)); do
+        held=$(of "$1" "$2.digest_keys")
+        [[ $held == "$last" ]] || since=$SECONDS
+        last=$held
+        ((SECONDS < deadline)) || fail "the digest of $2 changes without end"
+        sleep 0.2
+    done
+}
 reprise_knows() { # SIBLING COUNT
     curl -sS --max-time 5 "http://$admin/digest?of=$1" >"$work/digest" &&
         (($(sed -n 's/^keys, as its owner says: *//p' "$work/digest") >= $2))
@@ -79,6 +91,7 @@ within 30 "and Reprise" reaches "$proxy"
 
 check "20 pages by way of a" "20 200" "$(get_all "$a" one)"
 within 20 "b has them in a's digest" knows "$b" a 18
+hold "$b" a
 check "b is asked for them" "20 200" "$(get_all "$b" one)"
 check "and had them from a: the origin was asked once for each" 20 "$(asked pages '\?one-')"
 within 20 "which b counts" is_of "$b" a.hits 20
@@ -94,24 +107,13 @@ both_wait() {
 }
 within 20 "both Traffic Servers keep a question open there, to be answered when there is news" both_wait
 within 20 "a has them in Reprise's digest" knows "$a" r 38
+hold "$a" r
 check "a is asked for them" "20 200" "$(get_all "$a" two)"
 check "and had them from Reprise" 20 "$(asked pages '\?two-')"
 within 20 "which a counts" is_of "$a" r.hits 20
 
 # ---- what is not so ----
 
-# hold NODE SIBLING: what it has of it, in $held, once nothing more comes: news is a second or two behind, and what came
-# late of earlier stores would be taken for the next one's.
-hold() {
-    local last=none since=$SECONDS deadline=$((SECONDS + 20))
-    until ((SECONDS - since >= 4)); do
-        held=$(of "$1" "$2.digest_keys")
-        [[ $held == "$last" ]] || since=$SECONDS
-        last=$held
-        ((SECONDS < deadline)) || fail "the digest of $2 changes without end"
-        sleep 0.2
-    done
-}
 # is_told NODE SIBLING: it has more of it than when `held` was read.
 is_told() {
     (($(of "$1" "$2.digest_keys") > held))

@@ -48,7 +48,7 @@ END
 vcl gate.vcl
 
 adm() {
-    varnishadm -n "$instance" -t 10 "$@" 2>&1
+    varnishadm -n "$instance" -t 60 "$@" 2>&1 # a compiler is run for some of it
 }
 is_up() {
     [[ $(adm status 2>/dev/null) == *running* ]]

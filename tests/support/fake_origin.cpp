@@ -222,7 +222,7 @@ gate& fake_origin::make_gate() {
 gate& fake_origin::hold(const std::string& path, std::string raw_answer) {
     auto& go = make_gate();
     on(path, [&go, raw = std::move(raw_answer)](origin_request&, origin_connection& connection) {
-        go.wait();
+        (void)go.wait(6 * patience);  // who gathers before it has patience, too, and more than once
         connection.send(raw);
     });
     return go;

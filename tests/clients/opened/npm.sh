@@ -14,8 +14,10 @@ given=("data=$work/data")
 
 download() {
     echo '{ "private": true }' >package.json
-    # It would try again after ten seconds.
-    NODE_EXTRA_CA_CERTS=$trusted npm_config_fetch_retries=1 npm_config_fetch_retry_mintimeout=100 \
+    # It would try again after ten seconds. The last of these tries comes three seconds after the first: by then every loop of
+    # the proxy knows of a refusal that was under way.
+    NODE_EXTRA_CA_CERTS=$trusted npm_config_fetch_retries=5 npm_config_fetch_retry_mintimeout=100 \
+        npm_config_fetch_retry_factor=2 \
         npm install --registry "https://$authority/" --globalconfig /dev/null --no-audit --no-fund \
         --no-update-notifier reprise-sample
 }

@@ -12,10 +12,10 @@ pip_index "$site" "$work/data"
 given=("data=$work/data")
 
 # It reads no settings of the machine's, looks for no pip that is newer, and tries again: at once, which
-# is before every loop of the proxy knows of a refusal that is under way, and half a second later.
+# is before every loop of the proxy knows of a refusal that is under way, and half a second, one and two seconds later.
 download() {
     PIP_CERT=$trusted PIP_CONFIG_FILE=/dev/null PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore \
-        pip install -q --no-compile --retries 2 --target got --index-url "https://$authority/simple/" \
+        pip install -q --no-compile --retries 4 --target got --index-url "https://$authority/simple/" \
         reprise-sample
 }
 compare() {

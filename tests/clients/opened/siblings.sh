@@ -78,7 +78,8 @@ knows_what_a_saw() {
     local url="https://files.test:$port/data?$((++tried))"
     to a
     ask "$url" >/dev/null
-    sleep 0.5 # the first question to b is a sight of its own: there is but one try with each
+    # The first question to b is a sight of its own: there is but one try with each, and each waits for longer.
+    sleep "$((tried / 2)).$((tried % 2 * 5))"
     to b
     [[ $(ask "$url") == *stored* ]]
 }
@@ -101,7 +102,9 @@ is_at_least "bytes that c had of b" 300000 figure 'reprise_sibling_bytes_total{s
 
 if ((${#watching[@]})); then
     # The kernel hands packets over by the second; what is still with it when tcpdump ends is lost.
-    is_captured() { (($(stat -c %s "$work/siblings.packets") >= 300000)); }
+    is_captured() {
+        (($(stat -c %s "$work/siblings.packets") >= 300000 && $(grep -acF 'CONNECT files.test' "$work/clients.packets") >= 3))
+    }
     within 10 "what passed between siblings is captured" is_captured
     sleep 1.2
     kill -INT "${watching[@]}" # it writes what it has, and ends
