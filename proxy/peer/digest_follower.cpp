@@ -412,8 +412,9 @@ void digest_follower::judge(const follow_answer& answer, steady_time now) {
     }
     const auto& said = head->stamp.generation;
     // One that was restored from a snapshot counts from there on: its whole is as good as any, once what was
-    // held is not used any more.
-    const bool begins_anew = !usable_ && head->form == filter::digest_form::whole;
+    // held is not used any more. And where that is not what its owner has by this generation, an older whole is
+    // what news leads on from: it may be the last one published, and the only one for long.
+    const bool begins_anew = (!usable_ || whole_next_) && head->form == filter::digest_form::whole;
     if (held_ && !begins_anew && said.epoch == held_->stamp().generation.epoch &&
         said.counter < held_->stamp().generation.counter) {
         failed(follow_trouble::went_back, "", now);

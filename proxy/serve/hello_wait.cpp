@@ -201,12 +201,12 @@ awaitable<ended> hello_wait::open(net::tls_identity_ptr identity, bool new_leaf)
             book.reason = facts_of(secured.error().code).name;  // it was us who could not
             co_return ended::gone;
         }
-        w.common.tunnels.note_refused(host, new_leaf);
-        book.reason = "certificate-refused";
-        w.counts.tunnels_refused.add();
         if (steady_now() < until) {
             remember_refusal(w, request_->client, host, secured.error().detail);
         }
+        w.common.tunnels.note_refused(host, new_leaf);
+        book.reason = "certificate-refused";
+        w.counts.tunnels_refused.add();
         co_return ended::gone;
     }
     w.counts.tunnels_opened.add();

@@ -125,9 +125,9 @@ void note_leaving(thread::worker& w, const client_identity& client) {
     const auto now = steady_now();
     if (client.inside && now < client.opened + refuses_within &&
         w.common.refusals.is_refusal(client.at, client.inside->host, now)) {
-        w.counts.tunnels_refused.add();
-        w.common.tunnels.note_refused(client.inside->host, false);
         remember_refusal(w, client, client.inside->host, "it left without a word");
+        w.common.tunnels.note_refused(client.inside->host, false);
+        w.counts.tunnels_refused.add();
     }
 }
 

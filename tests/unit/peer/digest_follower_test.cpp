@@ -141,6 +141,22 @@ TEST_SUITE("peer/digest_follower") {
         CHECK_FALSE(f.ask(start).query.empty());
     }
 
+    TEST_CASE("where what is held is not its owner's, a whole is taken though it is older") {
+        auto f = holding();
+        f.answered(good(delta(900, 5, 1010, 6)), "a", start + 10s);
+        CHECK(f.figures().trouble == follow_trouble::wrong_base);
+        REQUIRE(f.ask(start + 10s).query.empty());
+        f.answered(good(whole(800, 3)), "a", start + 10s);
+        CHECK(f.figures().state == follow_state::current);
+        REQUIRE(f.held() != nullptr);
+        CHECK(f.held()->checksum() == digest_of_keys(size, 0, 800).checksum());
+        CHECK(f.ask(start + 20s).query == "since=" + to_text(f.held()->stamp().generation));
+        f.answered(good(delta(800, 3, 1010, 6)), "a", start + 20s);
+        CHECK(f.held()->checksum() == digest_of_keys(size, 0, 1010).checksum());
+        f.answered(good(whole(900, 4)), "a", start + 30s);
+        CHECK(f.figures().trouble == follow_trouble::went_back);
+    }
+
     TEST_CASE("what is no good is refused by name, and what was held is kept") {
         struct row {
             follow_answer answer;
