@@ -112,6 +112,7 @@ struct opened_world {
     void refuse(const std::string& host) const {
         auto pinned = wishes(host);
         pinned.trusted = of_origins().certificate();
+        const auto before = figure("refused");
         REQUIRE(eventually([&] {
             try {
                 const tls_client one{connect(host), pinned};
@@ -120,7 +121,9 @@ struct opened_world {
                 return true;
             }
         }));
-        REQUIRE(proxy->says("does not take our certificate for " + host));
+        // Counted last, behind what is remembered of it.
+        REQUIRE(eventually([&] { return figure("refused") > before; }));
+        CHECK(proxy->says("does not take our certificate for " + host));
     }
     /// For what reasons tunnels to this host were passed on, and how many, but for hellos that came late.
     [[nodiscard]] json passed_on(const std::string& host) const {
