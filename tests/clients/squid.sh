@@ -249,7 +249,10 @@ check "the rate of its false hits is said" "$(told ours 'false positives')" \
     "$(curl -sS --max-time 5 "http://$admin/digest" | sed -n 's/^as Squids get it, false positives: //p')"
 check "reprise-digest has the same from where it is served" "$(tail -n +2 "$work/ours.told")" \
     "$("$DIGEST" --squid "http://$proxy" | tail -n +2)"
-"$DIGEST" --squid "http://$squid" --url "$(head -n 1 "$work/held")" >"$work/theirs.told" ||
-    fail "reprise-digest does not find in Squid's digest what Squid holds"
+# Squid's first digest of its new life may be made before it has read what is on its disk: the next comes in two seconds.
+finds_what_squid_holds() {
+    "$DIGEST" --squid "http://$squid" --url "$(head -n 1 "$work/held")" >"$work/theirs.told" 2>>"$work/digests.log"
+}
+within 30 "reprise-digest finds in Squid's digest what Squid holds" finds_what_squid_holds
 stop_squid
 stop_proxy
