@@ -158,10 +158,11 @@ bool sources::take_idle(bool fresh_only) {
 
 // Neither a sibling's answer nor the clients' leaving waits for a connection. Their leaving ends the dial, or the place in
 // line: each takes a socket or a share of the client's, and one that leaves at once, and comes again for another port,
-// would else leave a new one behind each time for as long as an origin may be silent. A peer's dial goes on: it has one
-// address, whoever asks, and if clients are less patient than a dial nobody else would find out that it is gone.
+// would else leave a new one behind each time for as long as an origin may be silent. A peer's dial goes on where there is a
+// permit: if clients are less patient than a dial nobody else would find out that it is gone.
 awaitable<attempt<net::origin_lease>> sources::acquire(bool fresh_only, steady_time until) {
     auto& o = order_;
+    const auto begun = steady_now();
     const auto to = way_.address();
     const auto made = std::make_shared<dialling>();
     auto on_end = [made, signal = at_.ready.handle()](std::exception_ptr broken,
@@ -177,7 +178,16 @@ awaitable<attempt<net::origin_lease>> sources::acquire(bool fresh_only, steady_t
     };
     auto work = dial_for(w_, std::string{to.host}, to, fresh_only, until, o.charged_to);
     net::begin_coroutine(w_.io, std::move(work), std::move(on_end), made->give_up.slot());
-    const auto is_given_up = [&] { return into_.abandoned() && !way_.asks_a_peer(); };
+    const auto go_on_unattended = [&] {
+        if (!made->permit) {
+            made->permit = w_.common.unattended.enter(o.charged_to,
+                                                      o.now_settings->fetches.unattended);
+        }
+        return static_cast<bool>(made->permit);
+    };
+    const auto is_given_up = [&] {
+        return into_.abandoned() && !(way_.asks_a_peer() && go_on_unattended());
+    };
     bool program_ends = false;
     while (!made->result && !at_.is_overtaken() && !is_given_up() && !program_ends) {
         const bool signalled = co_await at_.ready.wait(steady_time::max());
@@ -187,18 +197,18 @@ awaitable<attempt<net::origin_lease>> sources::acquire(bool fresh_only, steady_t
         made->unwanted = true;
         // Where a sibling has answered the next miss is to find a connection that is made already; but its client asks
         // for the next meanwhile, and so it needs a permit.
-        if (!into_.abandoned() && !program_ends) {
-            made->permit = w_.common.unattended.enter(o.charged_to,
-                                                      o.now_settings->fetches.unattended);
-        }
-        if (!made->permit) {
+        if (into_.abandoned() || program_ends || !go_on_unattended()) {
             made->give_up.emit(asio::cancellation_type::terminal);
         }
         failure gave_up{program_ends ? failure_code::draining : failure_code::origin_closed,
                         "not waited for"};
         co_return gave_up;
     }
-    co_return std::move(*made->result);
+    auto result = std::move(*made->result);
+    if (!result && into_.abandoned() && way_.asks_a_peer() && !at_.is_overtaken()) {
+        way_.blame(begun, result.error());  // for those to come
+    }
+    co_return result;
 }
 
 // To the parent in hand, the next that can be reached, or the origin itself.
@@ -222,9 +232,6 @@ awaitable<trouble> sources::connect(bool fresh_only) {
             leased->close();
         }
         if (into_.abandoned()) {
-            if (way_.asks_a_peer() && !at_.is_overtaken()) {
-                way_.blame(begun, why);  // for those to come
-            }
             co_return everybody_left();
         }
         if (at_.is_overtaken() || !way_.try_next(begun, why)) {
