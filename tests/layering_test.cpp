@@ -185,6 +185,17 @@ TEST_SUITE("layering") {
         }
     }
 
+    // What a client sends reaches an origin by content_source, whichever protocol the client speaks.
+    TEST_CASE("an origin's side knows no client's connection") {
+        for (const auto& file : sources({"proxy/fetch"})) {
+            for (const auto& one : inclusions(file)) {
+                CAPTURE(one.from);
+                CAPTURE(one.line);
+                CHECK(one.to != "proxy/net/client_stream.hpp");
+            }
+        }
+    }
+
     TEST_CASE("an include in quotes names an existing file from the root") {
         for (const auto& file : sources({"config", "filter", "proxy", "tools", "tests"})) {
             for (const auto& one : inclusions(file)) {

@@ -13,6 +13,7 @@
 #include "proxy/cache/fetch.hpp"
 #include "proxy/fetch/request.hpp"
 #include "proxy/fetch/upload.hpp"
+#include "proxy/http/framing.hpp"
 #include "proxy/http/target.hpp"
 #include "proxy/net/origin_pool.hpp"
 #include "proxy/peer/reach.hpp"

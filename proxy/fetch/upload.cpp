@@ -1,14 +1,14 @@
 #include "proxy/fetch/upload.hpp"
 
-#include <boost/asio/bind_cancellation_slot.hpp>
+#include "proxy/http/chunked.hpp"
+#include "proxy/net/io.hpp"
 
 #include <algorithm>
 #include <string>
 #include <utility>
 
-// The client's buffer is lent while its bytes are written: they go out from where they were read. So
-// an exchange that ends meanwhile (abandoned_) takes nothing back, and every await is followed by
-// that question.
+// A client's bytes go out from where they were read, and the origin may take longer than the client lives. So an exchange
+// that ends meanwhile (abandoned_) leaves them to this, and every await is followed by that question.
 
 namespace reprise::proxy::fetch {
 
@@ -16,37 +16,25 @@ namespace {
 constexpr std::size_t piece_size = 64u << 10;
 }  // namespace
 
-upload::upload(net::client_stream& client,
-               const http::body_framing& framing,
+upload::upload(std::unique_ptr<content_source> from,
                const config::options& options,
                bool asks_first,
                net::deadlines& timer)
-    : client_{client},
-      executor_{client.socket().get_executor()},
-      framing_{framing},
-      decoder_{{options.limits.head_size, options.limits.fields}},
+    : from_{std::move(from)},
+      executor_{timer.io().get_executor()},
       bytes_per_second_{options.limits.body_rate},
       timeout_{options.timeouts.client_body},
       patience_{timer, [this] { cancel_.emit(asio::cancellation_type::total); }},
       over_for_producer_{timer},
       over_for_exchange_{timer},
-      asks_first_{asks_first},
-      left_{framing.kind == http::body_kind::length ? framing.length : 0} {}
+      asks_first_{asks_first} {}
 
 awaitable<upload::phase> upload::fill() {
     if (patience_.expired()) {
         co_return phase::client_failed;
     }
-    const auto room = client_.input().prepare(1);
-    const auto into = asio::buffer(room.data(), std::min(room.size(), piece_size));
-    auto token = asio::bind_cancellation_slot(cancel_.slot(), use_tuple);
-    const auto [error, got] = co_await client_.socket().async_read_some(into, std::move(token));
-    if (abandoned_) {
-        co_return phase::stopped;
-    }
-    // It may have been stopped since the bytes were read: they have left the socket all the same.
-    client_.note_read(got);
-    if (stopping_) {
+    const auto got = co_await from_->fill(piece_size, cancel_.slot());
+    if (abandoned_ || stopping_) {
         co_return phase::stopped;
     }
     if (got == 0) {
@@ -57,20 +45,15 @@ awaitable<upload::phase> upload::fill() {
     co_return phase::running;
 }
 
-void upload::take(std::size_t bytes) {
-    client_.input().consume(bytes);
-    taken_ += bytes;
-}
-
 awaitable<upload::phase> upload::send(net::byte_stream& origin,
                                       std::array<asio::const_buffer, 3> parts) {
     const auto began = steady_now();
-    lent_ = std::move(client_.input());
+    from_->hold();
     const auto error = co_await net::write_all(origin, parts);
     if (abandoned_) {
         co_return phase::stopped;
     }
-    client_.input() = std::move(lent_);
+    from_->release();
     if (error) {
         co_return phase::origin_failed;
     }
@@ -83,54 +66,48 @@ awaitable<upload::phase> upload::send(net::byte_stream& origin,
     co_return phase::running;
 }
 
+// What nobody said the length of is framed anew: no odd form of a client's reaches the origin.
+awaitable<upload::phase> upload::send_chunk(net::byte_stream& origin, content_source::piece one) {
+    if (one.data.empty() && !from_->is_over()) {
+        co_return phase::running;
+    }
+    std::string frame;
+    std::string last;
+    if (!one.data.empty()) {
+        http::append_chunk_header(frame, one.data.size());
+        last = "\r\n";
+    }
+    if (from_->is_over()) {
+        http::append_last_chunk(last, one.trailers);
+    }
+    const std::array<asio::const_buffer, 3> parts{
+        asio::buffer(frame), asio::buffer(one.data.data(), one.data.size()), asio::buffer(last)};
+    co_return co_await send(origin, parts);
+}
+
 // A piece is consumed before it is sent: what the origin did not take is lost to it either way.
-awaitable<upload::phase> upload::pass_counted(net::byte_stream* origin) {
-    const auto piece = client_.input().data().substr(
-        0, static_cast<std::size_t>(std::min<std::uint64_t>(left_, piece_size)));
-    take(piece.size());
-    left_ -= piece.size();
+awaitable<upload::phase> upload::pass_piece(net::byte_stream* origin) {
+    const auto one = from_->take(piece_size);
+    if (one.error != nullptr) {
+        why_ = failure{failure_code::bad_request, one.error};
+        co_return phase::bad_framing;
+    }
+    taken_ += one.taken;
     if (origin == nullptr) {
         co_return phase::running;
     }
-    const std::array<asio::const_buffer, 3> parts{asio::buffer(piece)};
+    if (!from_->is_counted()) {
+        co_return co_await send_chunk(*origin, one);
+    }
+    const std::array<asio::const_buffer, 3> parts{asio::buffer(one.data)};
     co_return co_await send(*origin, parts);
-}
-
-awaitable<upload::phase> upload::pass_chunk(net::byte_stream* origin) {
-    const auto step = decoder_.feed(client_.input().data().substr(0, piece_size));
-    if (step.error != nullptr) {
-        why_ = failure{failure_code::bad_request, step.error};
-        co_return phase::bad_framing;
-    }
-    take(step.consumed);
-    last_chunk_taken_ = step.done;
-    if (origin != nullptr && (!step.data.empty() || step.done)) {
-        std::string frame;
-        std::string last;
-        if (!step.data.empty()) {
-            http::append_chunk_header(frame, step.data.size());
-            last = "\r\n";
-        }
-        if (step.done) {
-            http::append_last_chunk(last, decoder_.trailers());
-        }
-        const std::array<asio::const_buffer, 3> parts{
-            asio::buffer(frame),
-            asio::buffer(step.data.data(), step.data.size()),
-            asio::buffer(last)};
-        const auto sent = co_await send(*origin, parts);
-        if (sent != phase::running) {
-            co_return sent;
-        }
-    }
-    co_return phase::running;
 }
 
 // One loop for both uses: with an origin the body is sent on, without one it is dropped.
 awaitable<void> upload::pass(net::byte_stream* origin, std::uint64_t most) {
     phase_ = phase::running;
     taken_ = 0;
-    if (!client_.input().empty() || origin == nullptr) {
+    if (from_->has_some() || origin == nullptr) {
         asks_first_ = false;
     }
     if (asks_first_) {
@@ -138,19 +115,16 @@ awaitable<void> upload::pass(net::byte_stream* origin, std::uint64_t most) {
     } else {
         begin_patience();
     }
-    const bool counted = framing_.kind == http::body_kind::length;
     auto how = phase::running;
     while (how == phase::running) {
-        if (counted ? left_ == 0 : last_chunk_taken_) {
+        if (from_->is_over()) {
             how = phase::done;
         } else if (stopping_ || taken_ > most) {
             how = phase::stopped;
-        } else if (client_.input().empty()) {
+        } else if (!from_->has_some()) {
             how = co_await fill();
-        } else if (counted) {
-            how = co_await pass_counted(origin);
         } else {
-            how = co_await pass_chunk(origin);
+            how = co_await pass_piece(origin);
         }
     }
     end(how);
@@ -175,6 +149,7 @@ void upload::give_up() {
 void upload::abandon() {
     stop();
     abandoned_ = true;
+    from_->leave();
     patience_.clear();
 }
 

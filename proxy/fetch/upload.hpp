@@ -12,9 +12,9 @@
 #include "config/options.hpp"
 #include "proxy/base/ended.hpp"
 #include "proxy/base/failure.hpp"
-#include "proxy/http/chunked.hpp"
-#include "proxy/http/framing.hpp"
-#include "proxy/net/client_stream.hpp"
+#include "proxy/fetch/content_source.hpp"
+#include "proxy/net/byte_stream.hpp"
+#include "proxy/net/deadlines.hpp"
 #include "proxy/net/origin_pool.hpp"
 #include "proxy/net/wakeup.hpp"
 
@@ -34,16 +34,16 @@ public:
     enum class phase : std::uint8_t {
         untouched,  ///< nothing was taken from the client
         running,
-        done,         ///< the whole body went out, and nothing of it is left in the client's buffer
-        bad_framing,  ///< why() says how
+        done,           ///< the whole body went out, and nothing of it is left at the client's side
+        bad_framing,    ///< why() says how
         client_failed,  ///< left, or too slow
         origin_failed,
         stopped,
     };
 
+    /// @param from        never null
     /// @param asks_first  the client awaits a 100 (Continue) before it sends
-    upload(net::client_stream& client,
-           const http::body_framing& framing,
+    upload(std::unique_ptr<content_source> from,
            const config::options& options,
            bool asks_first,
            net::deadlines& timer);
@@ -87,25 +87,18 @@ public:
 private:
     // One step each. `running`: the body goes on; else how the upload ends.
     [[nodiscard]] awaitable<phase> fill();
-    [[nodiscard]] awaitable<phase> pass_counted(net::byte_stream* origin);
-    [[nodiscard]] awaitable<phase> pass_chunk(net::byte_stream* origin);
+    [[nodiscard]] awaitable<phase> pass_piece(net::byte_stream* origin);
+    [[nodiscard]] awaitable<phase> send_chunk(net::byte_stream& origin, content_source::piece one);
     [[nodiscard]] awaitable<phase> send(net::byte_stream& origin,
                                         std::array<asio::const_buffer, 3> parts);
     [[nodiscard]] awaitable<void> pass(net::byte_stream* origin, std::uint64_t most);
     void begin_patience() { patience_.guard_rate(bytes_per_second_, timeout_); }
     void end(phase how) noexcept { phase_ = how; }
-    /// The first `bytes` of the client's input are the upload's.
-    void take(std::size_t bytes);
     void tell_ended();
 
-    net::client_stream& client_;  // not touched once it is abandoned
-    // The client's input while a piece of it is sent: the origin may take longer than the client
-    // lives.
-    net::read_buffer lent_;
+    const std::unique_ptr<content_source> from_;  // left once this is abandoned
     net::origin_lease outlived_;
     executor executor_;
-    http::body_framing framing_;
-    http::chunked_decoder decoder_;
     std::uint64_t bytes_per_second_;
     std::chrono::milliseconds timeout_;
     asio::cancellation_signal cancel_;
@@ -117,9 +110,7 @@ private:
     bool abandoned_ = false;
     bool threw_ = false;
     bool asks_first_;
-    bool last_chunk_taken_ = false;  // from the client, and the trailers: it owes nothing more
-    std::uint64_t left_;             // of a body with a length
-    std::uint64_t taken_ = 0;        // in this pass
+    std::uint64_t taken_ = 0;  // in this pass
     std::uint64_t passed_on_ = 0;
     failure why_;
 };

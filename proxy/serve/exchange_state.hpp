@@ -4,6 +4,7 @@
 #include "proxy/cache/verdict.hpp"
 #include "proxy/fetch/request.hpp"
 #include "proxy/fetch/upload.hpp"
+#include "proxy/net/client_stream.hpp"
 #include "proxy/serve/answer.hpp"
 #include "proxy/serve/ledger.hpp"
 #include "proxy/serve/lent.hpp"

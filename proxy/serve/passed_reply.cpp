@@ -1,6 +1,6 @@
 #include "proxy/serve/passed_reply.hpp"
 
-#include "proxy/fetch/body_beginning.hpp"
+#include "proxy/serve/body_beginning.hpp"
 #include "proxy/serve/fetch_relay.hpp"
 #include "proxy/serve/orders.hpp"
 #include "proxy/serve/request_body.hpp"
@@ -34,9 +34,9 @@ awaitable<ended> passed_reply::await_body() {
         co_return ended::keep;
     }
     const auto& limits = x_.settings->options.limits;
-    fetch::body_beginning beginning{x_.asked.body, {limits.head_size, limits.fields}};
-    const auto until = x_.started + fetch::body_beginning::patience;
-    const auto waited = co_await fetch::await_beginning(x_.stream, std::move(beginning), until);
+    body_beginning beginning{x_.asked.body, {limits.head_size, limits.fields}};
+    const auto until = x_.started + body_beginning::patience;
+    const auto waited = co_await await_beginning(x_.stream, std::move(beginning), until);
     co_return waited == ended::keep ? waited : x_.out.leave();
 }
 

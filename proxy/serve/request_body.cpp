@@ -1,6 +1,9 @@
 #include "proxy/serve/request_body.hpp"
 
-#include "proxy/net/client_stream.hpp"
+#include "proxy/http/chunked.hpp"
+#include "proxy/serve/http1_content.hpp"
+
+#include <utility>
 
 namespace reprise::proxy::serve {
 
@@ -38,8 +41,10 @@ bool leaves_body_in_the_way(const exchange_state& x, unsigned status) {
 
 std::shared_ptr<fetch::upload> make_upload(const exchange_state& x) {
     const bool asks_first = x.asked.waits_for_continue() && x.asked.head->version >= 11;
-    return std::make_shared<fetch::upload>(
-        x.stream, x.asked.body, x.settings->options, asks_first, x.w.timer);
+    const auto& options = x.settings->options;
+    const http::chunked_limits limits{options.limits.head_size, options.limits.fields};
+    auto content = std::make_unique<http1_content>(x.stream, x.asked.body, limits);
+    return std::make_shared<fetch::upload>(std::move(content), options, asks_first, x.w.timer);
 }
 
 awaitable<ended> finish_request_body(exchange_state& x, ended answered) {

@@ -1,10 +1,12 @@
 #include "proxy/fetch/upload.hpp"
+#include "proxy/serve/http1_content.hpp"
 #include "tests/unit/net/loop.hpp"
 #include "tests/unit/net/pool_bench.hpp"
 
 #include <doctest/doctest.h>
 
 #include <array>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,6 +19,13 @@ using fetch::upload;
 
 namespace {
 
+std::shared_ptr<upload> upload_of(client_stream& client,
+                                  const http::body_framing& framing,
+                                  deadlines& timer) {
+    auto content = std::make_unique<serve::http1_content>(client, framing, http::chunked_limits{});
+    return std::make_shared<upload>(std::move(content), reprise::config::options{}, false, timer);
+}
+
 /// A client with a body on its way to an origin, both at the far ends of sockets.
 struct upload_bench : test_loop {
     socket_pair from = connected_pair(io);
@@ -28,7 +37,7 @@ struct upload_bench : test_loop {
     bool ended = false;
 
     void begin(const http::body_framing& framing) {
-        body = std::make_shared<upload>(*client, framing, reprise::config::options{}, false, timer);
+        body = upload_of(*client, framing, timer);
         asio::co_spawn(io, upload::run(body, origin), [this](std::exception_ptr) { ended = true; });
     }
     void says(const std::string& bytes) { asio::write(from.theirs, asio::buffer(bytes)); }
@@ -165,8 +174,7 @@ TEST_CASE("one whose producer has gone keeps the connection that it writes to un
     auto from = connected_pair(at.io);
     client_stream client{byte_stream{std::move(from.ours)}, at.timer};
     auto origin = at.lease();
-    const auto body = std::make_shared<upload>(
-        client, of_length(64u << 20), reprise::config::options{}, false, at.timer);
+    const auto body = upload_of(client, of_length(64u << 20), at.timer);
     bool is_over = false;
     auto on_end = [&](std::exception_ptr) { is_over = true; };
     asio::co_spawn(at.io, upload::run(body, origin.socket()), on_end);
@@ -183,6 +191,124 @@ TEST_CASE("one whose producer has gone keeps the connection that it writes to un
     at.run_until([&] { return is_over; });
     CHECK(is_over);
     CHECK(at.open() == 0);
+}
+
+namespace {
+
+/// A stream of a protocol that frames its content itself, as HTTP/2 does: frames that lie where no HTTP/1.1's bytes do. An
+/// empty one is its end.
+struct framed_stream final : fetch::content_source {
+    explicit framed_stream(bool is_counted_as) : counted{is_counted_as} {}
+
+    bool is_counted() const noexcept override { return counted; }
+    bool is_over() const noexcept override { return ended; }
+    bool has_some() const noexcept override { return !here.empty(); }
+    piece take(std::size_t most) override {
+        piece one;
+        if (wrong != nullptr) {
+            one.error = wrong;
+            return one;
+        }
+        ended = here.front().empty();
+        taken = here.front().substr(0, most);
+        here.front().erase(0, most);
+        if (here.front().empty()) {
+            here.pop_front();
+        }
+        one.data = taken;
+        one.taken = taken.size() + frame_head;
+        if (ended) {
+            one.trailers = behind;
+        }
+        return one;
+    }
+    awaitable<std::size_t> fill(std::size_t /*most*/,
+                                asio::cancellation_slot /*given_up*/) override {
+        if (to_come.empty()) {
+            co_return 0;
+        }
+        here.push_back(std::move(to_come.front()));
+        to_come.pop_front();
+        co_return here.back().size() + frame_head;
+    }
+    void hold() noexcept override { ++held; }
+    void release() noexcept override { --held; }
+    void leave() noexcept override {}
+
+    static constexpr std::size_t frame_head = 9;
+    const bool counted;
+    std::deque<std::string> here, to_come;
+    std::string taken;
+    std::vector<http::field> behind;
+    const char* wrong = nullptr;
+    bool ended = false;
+    int held = 0;
+};
+
+/// All that an origin gets of it.
+struct framed_upload : test_loop {
+    explicit framed_upload(std::unique_ptr<framed_stream> content)
+        : stream{*content},
+          body{std::make_shared<upload>(
+              std::move(content), reprise::config::options{}, false, timer)} {}
+
+    std::string sent() {
+        start(upload::run(body, origin));
+        run_until([&] { return body->state() > upload::phase::running; });
+        origin.reset();
+        std::string heard;
+        error_code end;
+        std::array<char, 65536> block;
+        while (!end) {
+            heard.append(block.data(), to.theirs.read_some(asio::buffer(block), end));
+        }
+        return heard;
+    }
+
+    socket_pair to = connected_pair(io);
+    byte_stream origin{std::move(to.ours)};
+    framed_stream& stream;
+    const std::shared_ptr<upload> body;
+};
+
+}  // namespace
+
+TEST_CASE("content of any protocol goes to an origin as it said its length, or in chunks") {
+    for (const bool counted : {true, false}) {
+        auto content = std::make_unique<framed_stream>(counted);
+        content->here = {"hel"};
+        content->to_come = {"lo", std::string(100'000, 'b'), ""};
+        content->behind = {{http::field_id::unknown, "Digest", "x"}};
+        framed_upload on{std::move(content)};
+        const auto heard = on.sent();
+        CHECK(on.body->state() == upload::phase::done);
+        CHECK(on.stream.held == 0);
+        if (counted) {
+            CHECK(heard == "hello" + std::string(100'000, 'b'));
+        } else {
+            CHECK(heard == "3\r\nhel\r\n2\r\nlo\r\n10000\r\n" + std::string(65'536, 'b') +
+                               "\r\n86a0\r\n" + std::string(34'464, 'b') +
+                               "\r\n0\r\nDigest: x\r\n\r\n");
+        }
+    }
+}
+
+TEST_CASE("content that ends without its end is no whole body") {
+    auto content = std::make_unique<framed_stream>(false);
+    content->to_come = {"hel"};
+    framed_upload on{std::move(content)};
+    CHECK(on.sent() == "3\r\nhel\r\n");
+    CHECK(on.body->state() == upload::phase::client_failed);
+}
+
+TEST_CASE("content whose framing is wrong ends its upload by saying how") {
+    auto content = std::make_unique<framed_stream>(false);
+    content->here = {"hel"};
+    content->wrong = "a frame of no size";
+    framed_upload on{std::move(content)};
+    CHECK(on.sent().empty());
+    CHECK(on.body->state() == upload::phase::bad_framing);
+    CHECK(on.body->why().detail == "a frame of no size");
 }
 
 TEST_SUITE_END();

@@ -1,11 +1,11 @@
-#include "proxy/fetch/body_beginning.hpp"
+#include "proxy/serve/body_beginning.hpp"
 
 #include <doctest/doctest.h>
 
 #include <string>
 #include <string_view>
 
-namespace reprise::proxy::fetch::test::of_body_beginning {
+namespace reprise::proxy::serve::test::of_body_beginning {
 
 namespace {
 
@@ -30,7 +30,7 @@ std::size_t needed(body_beginning beginning, std::string_view input, std::size_t
 
 }  // namespace
 
-TEST_SUITE_BEGIN("fetch/body_beginning");
+TEST_SUITE_BEGIN("serve/body_beginning");
 
 TEST_CASE("no body is waited for where there is none") {
     CHECK(beginning_of(http::body_kind::none).is_here(""));
@@ -90,4 +90,4 @@ TEST_CASE("asked again with nothing new, it waits on") {
 
 TEST_SUITE_END();
 
-}  // namespace reprise::proxy::fetch::test::of_body_beginning
+}  // namespace reprise::proxy::serve::test::of_body_beginning

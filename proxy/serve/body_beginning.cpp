@@ -1,10 +1,10 @@
-#include "proxy/fetch/body_beginning.hpp"
+#include "proxy/serve/body_beginning.hpp"
 
 #include "proxy/net/client_stream.hpp"
 
 #include <utility>
 
-namespace reprise::proxy::fetch {
+namespace reprise::proxy::serve {
 
 namespace {
 constexpr std::size_t client_read_size = 16u << 10;
@@ -53,4 +53,4 @@ awaitable<ended> await_beginning(net::client_stream& client,
     co_return how;
 }
 
-}  // namespace reprise::proxy::fetch
+}  // namespace reprise::proxy::serve

@@ -2,7 +2,7 @@
 // The beginning of a request's body, waited for before anybody is asked for a connection.
 // An origin's connections are scarce, and a client that sends slowly would hold one for as long as
 // it likes: so it shows first that it sends. What came meanwhile stays in the client's buffer, from
-// where upload.hpp takes it.
+// where http1_content takes it.
 
 #include "proxy/base/clock.hpp"
 #include "proxy/base/ended.hpp"
@@ -18,7 +18,7 @@ namespace reprise::proxy::net {
 class client_stream;
 }  // namespace reprise::proxy::net
 
-namespace reprise::proxy::fetch {
+namespace reprise::proxy::serve {
 
 /// Says when there is enough of a body. Pure: looks at bytes, takes none.
 class body_beginning {
@@ -46,4 +46,4 @@ private:
                                                body_beginning beginning,
                                                steady_time until);
 
-}  // namespace reprise::proxy::fetch
+}  // namespace reprise::proxy::serve
