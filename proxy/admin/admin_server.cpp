@@ -9,10 +9,11 @@
 #include "proxy/admin/written_answer.hpp"
 #include "proxy/base/log.hpp"
 #include "proxy/base/seldom.hpp"
+#include "proxy/net/coroutine.hpp"
 #include "proxy/net/spare_descriptors.hpp"
+#include "proxy/net/standing_work.hpp"
 
 #include <boost/asio/awaitable.hpp>
-#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
@@ -145,15 +146,15 @@ public:
                 return error;
             }
             socket_.emplace(std::move(*given.socket));
-            spawn("accepting by the socket", accept(*unix_acceptor_));
+            keep_up([this] { return accept(*unix_acceptor_); });
         }
         admin_gate gate{options};  // what is wrong with it was said before (obstacles.hpp)
         has_token_ = gate.token_problem().empty();
         adopt(std::move(gate), options);
         if (acceptor_) {
-            spawn("accepting", accept(*acceptor_));
+            keep_up([this] { return accept(*acceptor_); });
         }
-        spawn("ticking", tick());
+        keep_up([this] { return tick(); });
         thread_ = std::thread{[this] { run(); }};
         return bound;
     }
@@ -264,10 +265,11 @@ private:
         }
     }
 
-    void spawn(std::string_view what, asio::awaitable<void> work) {
-        asio::co_spawn(*io_, std::move(work), [this, what](const std::exception_ptr& thrown) {
-            log_thrown(ended_, what, thrown);
-        });
+    // What the thread does for as long as it lives. What ends it for a moment the loop throws.
+    template <class Make>
+    void keep_up(Make make) {
+        net::standing_work work{*io_, std::move(make)};
+        std::move(work).begin();
     }
 
     asio::awaitable<void> tick() {
@@ -349,7 +351,10 @@ private:
             turn_away(socket);
             return;
         }
-        spawn("a connection", serve(visitors_.come_in(std::move(socket), *who)));
+        auto serving = serve(visitors_.come_in(std::move(socket), *who));
+        net::begin_coroutine(*io_, std::move(serving), [this](const std::exception_ptr& thrown) {
+            log_thrown(ended_, "a connection", thrown);
+        });
     }
 
     // One attempt at saying why, without waiting for it.

@@ -4,7 +4,7 @@
 // co_spawn alone does not tell it. Where there is no memory for what a coroutine is about to wait for (a reading, a
 // turn of the loop), it is suspended already and hears nothing of that: the std::bad_alloc comes out of the loop's
 // run(), and in a later turn Asio destroys the coroutine's frames, and with them, uncalled, whatever was to be told of
-// its end. Whoever waits for that would wait for ever.
+// its end. Whoever waits for that would wait for ever. What has no end of its own is begun by standing_work.
 
 #include "proxy/base/recycled.hpp"
 #include "proxy/net/asio.hpp"
@@ -16,6 +16,7 @@
 #include <exception>
 #include <memory>
 #include <new>
+#include <type_traits>
 #include <utility>
 
 namespace reprise::proxy::net {
@@ -83,26 +84,23 @@ void begin_coroutine(asio::io_context& io,
 
 /// Begins `work` on this loop. on_end(exception_ptr) is called once, from the loop and never within this call: with
 /// nothing, with what it threw, or with std::bad_alloc where memory ended where it waits. Not where the loop is
-/// destroyed before.
+/// destroyed before. Of an awaitable<T>, on_end(exception_ptr, T) is given what came of it, or T{}.
+/// @param work      its executor: any that the loop's own converts to
 /// @param given_up  what it waits for ends when this is emitted into (on the loop's thread), and whatever it would
 ///                  wait for next throws boost::system::system_error; the signal outlives it
 /// Threads   the loop's, or any before that runs.
 /// Cost      one block of recycled memory beside co_spawn's.
 /// @throws std::bad_alloc: nothing was begun, and on_end is not called
-template <class OnEnd>
+template <class T, class Executor, class OnEnd>
 void begin_coroutine(asio::io_context& io,
-                     awaitable<void> work,
+                     asio::awaitable<T, Executor> work,
                      OnEnd on_end,
                      asio::cancellation_slot given_up = {}) {
-    detail::begin_coroutine<>(io, std::move(work), std::move(on_end), given_up);
-}
-/// The same; on_end(exception_ptr, T) is given what came of it, or T{}.
-template <class T, class OnEnd>
-void begin_coroutine(asio::io_context& io,
-                     awaitable<T> work,
-                     OnEnd on_end,
-                     asio::cancellation_slot given_up = {}) {
-    detail::begin_coroutine<T>(io, std::move(work), std::move(on_end), given_up);
+    if constexpr (std::is_void_v<T>) {
+        detail::begin_coroutine<>(io, std::move(work), std::move(on_end), given_up);
+    } else {
+        detail::begin_coroutine<T>(io, std::move(work), std::move(on_end), given_up);
+    }
 }
 
 }  // namespace reprise::proxy::net

@@ -97,15 +97,25 @@ void deadlines::note_turn(steady_time now) noexcept {
     due_at_.store(steady_time::max(), std::memory_order_relaxed);
 }
 
-// It ticks from when the wait has begun: that takes memory, and where there is none whoever arms the
-// next deadline begins it.
+struct deadlines::tick_end {
+    using allocator_type = in_room<std::byte>;
+
+    [[nodiscard]] allocator_type get_allocator() const noexcept { return room; }
+    void operator()(const error_code& error) const {
+        if (!error) {  // else cancelled by stop() or destruction: those may be gone
+            all->take_turn();
+        }
+    }
+
+    deadlines* all;
+    allocator_type room;
+};
+
+// It ticks from when the wait has begun. That takes memory only where Asio's array of timers has to grow; where there is
+// none whoever arms the next deadline begins it.
 void deadlines::start_ticking() {
     timer_.expires_after(stopped_ || !due_.alone() ? std::chrono::milliseconds{0} : tick_);
-    timer_.async_wait([this](const error_code& error) {
-        if (!error) {  // else cancelled by stop() or destruction: `this` may be gone
-            take_turn();
-        }
-    });
+    timer_.async_wait(tick_end{this, in_room<std::byte>{room_}});
     due_at_.store(timer_.expiry(), std::memory_order_relaxed);
     ticking_ = true;
 }

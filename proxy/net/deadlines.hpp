@@ -14,6 +14,7 @@
 #include "proxy/base/clock.hpp"
 #include "proxy/net/asio.hpp"
 #include "proxy/net/list_link.hpp"
+#include "proxy/net/operation_room.hpp"
 
 #include <boost/asio/steady_timer.hpp>
 
@@ -23,6 +24,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 
 namespace reprise::proxy::net {
 
@@ -129,6 +131,7 @@ private:
         deadlines& all;
         ~goes_on();
     };
+    struct tick_end;
 
     void note_armed();
     void start_ticking();
@@ -148,6 +151,8 @@ private:
 
     asio::io_context& io_;
     asio::steady_timer timer_;
+    // For the tick's wait: where there is no other memory it goes on. The loop may hold it longer than this lives.
+    const std::shared_ptr<operation_room> room_ = std::make_shared<operation_room>();
     std::chrono::milliseconds tick_;
     steady_time begun_ = steady_now();
     std::atomic<steady_time> due_at_{

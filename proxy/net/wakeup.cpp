@@ -67,7 +67,10 @@ awaitable<bool> wakeup::wait(steady_time until) {
         [this, until](handler waiter) { start_wait(std::move(waiter), until); }, token);
 }
 
+// The deadline first: where there is no memory for it the waiter goes, by which its end is told (coroutine.hpp). It would
+// stay here else, with nothing but a signal to end its wait.
 void wakeup::start_wait(handler waiter, steady_time until) {
+    until_.expire_at(until);
     waiter_.emplace(std::move(waiter));
     int expected = idle;
     if (!shared_->stands.compare_exchange_strong(
@@ -76,7 +79,6 @@ void wakeup::start_wait(handler waiter, steady_time until) {
         complete(true);
         return;
     }
-    until_.expire_at(until);
     auto slot = asio::get_associated_cancellation_slot(*waiter_);
     if (slot.is_connected()) {
         slot.assign([this](asio::cancellation_type) { give_up(); });

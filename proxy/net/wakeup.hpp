@@ -41,7 +41,8 @@ public:
     wakeup& operator=(const wakeup&) = delete;
 
     /// Waits for a signal; false when the deadline (or deadlines::stop) came first, or the awaiting
-    /// operation was cancelled. The caller runs on this io_context; one at a time may wait.
+    /// operation was cancelled. The caller runs on this io_context; one at a time may wait. Where there is no memory to
+    /// begin the wait nobody waits: the caller's coroutine is lost, as coroutine.hpp says.
     [[nodiscard]] awaitable<bool> wait(steady_time until);
 
     /// Takes a signal that is already there; no suspension.

@@ -3,6 +3,7 @@
 // with its digest, if it can be (seen_along).
 
 #include "proxy/http/message_head.hpp"
+#include "proxy/net/standing_work.hpp"
 #include "proxy/peer/digest_fetch_parts.hpp"
 #include "proxy/peer/resource.hpp"
 #include "proxy/peer/signature.hpp"
@@ -26,15 +27,6 @@ constexpr std::chrono::seconds longest_unlooked{10};
 // Without memory a turn is over, and the next comes this much later.
 constexpr std::chrono::seconds after_lack{1};
 
-// What it throws comes out of the loop, which goes on.
-void spawn(asio::io_context& io, awaitable<void> work) {
-    asio::co_spawn(io, std::move(work), [](std::exception_ptr thrown) {
-        if (thrown) {
-            std::rethrow_exception(thrown);
-        }
-    });
-}
-
 // The side thread has the follower of what a sibling saw; null: it has not.
 struct while_aside {
     explicit while_aside(bool* of) : is_aside{of} { mark(true); }
@@ -56,6 +48,15 @@ struct resting {
     resting(const resting&) = delete;
     resting& operator=(const resting&) = delete;
     seen_along& along;
+};
+
+// However a question ends: one that stayed open would pass for that of a sibling with nothing to tell.
+struct open_question {
+    explicit open_question(std::optional<steady_time>& of) : since{of} { since = steady_now(); }
+    ~open_question() { since.reset(); }
+    open_question(const open_question&) = delete;
+    open_question& operator=(const open_question&) = delete;
+    std::optional<steady_time>& since;
 };
 
 }  // namespace
@@ -201,9 +202,8 @@ awaitable<got_response> digest_fetcher::fetch(shared& all, one& sibling, bool se
                                           .lane = lane,
                                           .until = steady_now() + of.timeout + question.wait,
                                           .most_bytes = follow_plan{}.most_bytes};
-    part.asks_since = steady_now();
+    const open_question asks{part.asks_since};
     auto got = co_await part.exchange.get(all.context, of, what);
-    part.asks_since.reset();
     co_return got;
 }
 
@@ -232,21 +232,10 @@ awaitable<void> digest_fetcher::take_aside(std::shared_ptr<shared> all,
     }
 }
 
-// What ends for want of memory is begun anew by another's turn, or when siblings are followed next.
 awaitable<void> digest_fetcher::run(std::shared_ptr<shared> all,
                                     std::shared_ptr<one> sibling,
                                     bool seen) {
-    struct in_hand {
-        shared& all;
-        pursuit& part;
-        bool is_over = false;
-        ~in_hand() {
-            part.runs = false;
-            all.left_over = all.left_over || !is_over;
-        }
-    };
     auto& part = sibling->part(seen);
-    in_hand hand{*all, part};
     bool lacked = false;
     while (!all->is_over(*sibling)) {
         if (std::exchange(lacked, false)) {
@@ -259,7 +248,6 @@ awaitable<void> digest_fetcher::run(std::shared_ptr<shared> all,
             lacked = all->left_over = true;
         }
     }
-    hand.is_over = true;
 }
 
 awaitable<void> digest_fetcher::take_turn(std::shared_ptr<shared> all,
@@ -405,14 +393,10 @@ void digest_fetcher::start(const std::shared_ptr<shared>& all,
         if ((seen && !sibling->seen) || sibling->part(seen).runs) {
             continue;
         }
-        auto& part = sibling->part(seen);
-        part.runs = true;
-        try {
-            spawn(all->context.io, run(all, sibling, seen));
-        } catch (...) {
-            part.runs = false;
-            throw;
-        }
+        net::standing_work follows{all->context.io,
+                                   [all, sibling, seen] { return run(all, sibling, seen); }};
+        sibling->part(seen).runs = true;
+        std::move(follows).begin();
     }
 }
 
@@ -522,7 +506,14 @@ void digest_fetcher::came_back(steady_time away_at,
         const std::scoped_lock lock{shared_->guard};
         shared_->look_whether_caught_up();
     }
-    spawn(shared_->context.io, find_the_quiet(shared_));
+    // It has an end of its own, soon, and without it the budget alone is the end of catching up: nobody need be told. What
+    // it throws comes out of the loop, which goes on.
+    auto looking = find_the_quiet(shared_);
+    asio::co_spawn(shared_->context.io, std::move(looking), [](const std::exception_ptr& thrown) {
+        if (thrown) {
+            std::rethrow_exception(thrown);
+        }
+    });
 }
 
 // News of what changed while this node was away lies in its sockets when it wakes, and is found in the first turns of the

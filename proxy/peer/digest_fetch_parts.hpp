@@ -43,7 +43,7 @@ struct digest_fetcher::pursuit {
     }
 
     digest_follower follower;
-    bool runs = false;                      // the loop's: its coroutine
+    bool runs = false;                      // the loop's: its coroutine was begun, and is upheld
     bool is_heard = false;                  // the loop's
     std::optional<steady_time> asks_since;  // the loop's: a question is under way
     net::wakeup wake;

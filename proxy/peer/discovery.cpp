@@ -1,18 +1,21 @@
 #include "proxy/peer/discovery.hpp"
 
 #include "proxy/net/address.hpp"
+#include "proxy/net/standing_work.hpp"
 #include "proxy/net/wakeup.hpp"
 
-#include <boost/asio/co_spawn.hpp>
-
 #include <algorithm>
+#include <cstddef>
 #include <exception>
 #include <iterator>
+#include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 // Each name has a coroutine that resolves it over and over. follow() begins another round, by which
 // the coroutines of the one before know that they are over; what all share outlives the discovery.
-// Nobody is told of what has not changed.
+// Nobody is told of what has not changed. A round that there is no memory for is not begun, and the one before goes on.
 
 namespace reprise::proxy::peer {
 namespace {
@@ -25,6 +28,23 @@ followed from(const config::peer_options& entry, bool share) {
     out.refresh = entry.refresh;
     return out;
 }
+
+/// The look-ups of a round, which begin where it has begun, whatever else comes of that.
+struct lookups {
+    lookups() = default;
+    ~lookups() {
+        if (is_their_round) {
+            for (auto& one : each) {
+                std::move(one).begin();
+            }
+        }
+    }
+    lookups(const lookups&) = delete;
+    lookups& operator=(const lookups&) = delete;
+
+    std::vector<net::standing_work> each;
+    bool is_their_round = false;
+};
 
 // What the addresses of an entry are those of.
 std::string looked_up_for(const config::peer_options& entry) {
@@ -193,10 +213,6 @@ awaitable<void> sibling_discovery::run(std::shared_ptr<shared> all,
 
 void sibling_discovery::follow(std::vector<config::peer_options> peers, bool share) {
     auto& all = *shared_;
-    for (const auto& sleeper : all.sleepers) {
-        sleeper->notify();
-    }
-    ++all.round;
     // Those of a name that stays are kept until it is resolved again, whatever else its entry says now.
     std::vector<std::vector<asio::ip::address>> kept(peers.size());
     std::vector<bool> is_name(peers.size(), true);
@@ -218,25 +234,26 @@ void sibling_discovery::follow(std::vector<config::peer_options> peers, bool sha
             }
         }
     }
+    std::vector<std::shared_ptr<net::wakeup>> sleepers;
+    lookups begun;
+    for (std::size_t i = 0; i < peers.size(); ++i) {
+        sleepers.push_back(std::make_shared<net::wakeup>(all.names.timer()));
+        if (is_name[i]) {
+            begun.each.emplace_back(
+                all.io, [mine = shared_, i, round = all.round + 1] { return run(mine, i, round); });
+        }
+    }
+    for (const auto& sleeper : all.sleepers) {
+        sleeper->notify();
+    }
+    // Nothing more is to be had but what tells of it: from here on the round is another.
+    ++all.round;
+    begun.is_their_round = true;
     all.peers = std::move(peers);
     all.share = share;
     all.by_entry = std::move(kept);
-    all.sleepers.clear();
-    for (std::size_t i = 0; i < all.peers.size(); ++i) {
-        all.sleepers.push_back(std::make_shared<net::wakeup>(all.names.timer()));
-    }
+    all.sleepers = std::move(sleepers);
     all.tell_if_new();
-    for (std::size_t i = 0; i < all.peers.size(); ++i) {
-        if (!is_name[i]) {
-            continue;
-        }
-        auto work = run(shared_, i, all.round);
-        asio::co_spawn(all.io, std::move(work), [](std::exception_ptr thrown) {
-            if (thrown) {
-                std::rethrow_exception(thrown);
-            }
-        });
-    }
 }
 
 }  // namespace reprise::proxy::peer

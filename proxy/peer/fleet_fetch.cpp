@@ -2,12 +2,11 @@
 
 #include "proxy/base/log.hpp"
 #include "proxy/base/relaxed.hpp"
+#include "proxy/net/standing_work.hpp"
 #include "proxy/net/wakeup.hpp"
 #include "proxy/peer/fleet_rounds.hpp"
 #include "proxy/peer/resource.hpp"
 #include "proxy/peer/sibling_exchange.hpp"
-
-#include <boost/asio/co_spawn.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -107,12 +106,8 @@ awaitable<void> fleet_fetcher::run(std::shared_ptr<shared> all) {
 
 fleet_fetcher::fleet_fetcher(follow_context context, fleet_table& table)
     : shared_{std::make_shared<shared>(std::move(context), table)} {
-    auto work = run(shared_);
-    asio::co_spawn(shared_->context.io, std::move(work), [](std::exception_ptr thrown) {
-        if (thrown) {
-            std::rethrow_exception(thrown);
-        }
-    });
+    net::standing_work asking{shared_->context.io, [all = shared_] { return run(all); }};
+    std::move(asking).begin();
 }
 
 fleet_fetcher::~fleet_fetcher() {

@@ -24,6 +24,9 @@ void sibling_exchange::leave_unless_at(const whereabouts& where) {
 awaitable<got_response> sibling_exchange::get(follow_context& by,
                                               const followed& of,
                                               question what) {
+    // What is left of one that memory ended for in its middle: its connection has a place among the origin's.
+    patience_.clear();
+    lease_.close();
     for (bool fresh_only = false;; fresh_only = true) {
         net::origin_address to{of.host, of.port, true, of.https};
         to.lane = static_cast<std::uint8_t>(what.lane);

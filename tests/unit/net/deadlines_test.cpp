@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <new>
+#include <optional>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -288,6 +289,30 @@ TEST_CASE("what an action throws keeps no other deadline from acting") {
     CHECK(thrown == 1);
     CHECK(acted == 2);
     CHECK(loop.timer.armed() == 0);
+}
+
+// Nothing else may be armed for hours, and whoever waits would do so as long.
+TEST_CASE("where a turn leaves no memory the next one comes all the same") {
+    test_loop loop;
+    std::optional<memory_ends> now;
+    std::size_t taken = 0;
+    deadline takes_all{loop.timer, [&] {
+                           now.emplace();
+                           try {
+                               for (;;) {
+                                   asio::post(loop.io, [&taken] { ++taken; });
+                               }
+                           } catch (const std::bad_alloc&) {
+                           }
+                       }};
+    deadline later{loop.timer, [] {}};
+    takes_all.expire_after(0ms);
+    later.expire_after(30ms);
+    loop.run_until([&] { return now.has_value(); });
+    REQUIRE(now);
+    now.reset();
+    loop.run_until([&] { return later.expired(); });
+    CHECK(later.expired());
 }
 
 TEST_CASE("a deadline that can't be armed for want of memory is not, and the next one is") {

@@ -1,10 +1,15 @@
+#include "proxy/net/coroutine.hpp"
 #include "proxy/net/wakeup.hpp"
 #include "tests/support/waiting.hpp"
 #include "tests/unit/net/loop.hpp"
+#include "tests/unit/net/memory_ends.hpp"
 
 #include <atomic>
+#include <exception>
 #include <memory>
 #include <mutex>
+#include <new>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -80,6 +85,38 @@ TEST_CASE("stopping the thread's deadlines ends a wait without a deadline") {
     loop.timer.stop();
     loop.run_until([&] { return result.has_value(); });
     CHECK(result == false);
+}
+
+TEST_CASE(
+    "a wait that memory ends for as it begins is told of as lost: none stays without an end") {
+    unsigned lost = 0;
+    for (unsigned still = 0; still < 20; ++still) {
+        CAPTURE(still);
+        test_loop loop;
+        wakeup event{loop.timer};
+        std::optional<bool> has_failed;
+        auto on_end = [&has_failed](const std::exception_ptr& broken, bool) {
+            has_failed = broken != nullptr;
+        };
+        begin_coroutine(loop.io, wait_once(event, soon()), std::move(on_end));
+        bool threw = false;
+        {
+            const memory_ends lack{still, 1};
+            try {
+                (void)loop.io.poll();
+            } catch (const std::bad_alloc&) {
+                threw = true;
+            }
+        }
+        lost += threw ? 1 : 0;
+        // Should it have been the tick's turn just then: whoever arms the next deadline begins that again.
+        deadline other{loop.timer, [] {}};
+        other.expire_after(1ms);
+        loop.run_until([&] { return has_failed.has_value(); });
+        REQUIRE(has_failed);
+        CHECK((*has_failed || !threw));
+    }
+    CHECK(lost > 0);
 }
 
 TEST_CASE("a signal from another thread wakes who waits") {
