@@ -407,13 +407,15 @@ awaitable<head_end> sources::ask_origins() {
                             o.retryable && !into_.abandoned() && !at_.is_overtaken();
         const auto trouble = end.what == kind::got ? way_.trouble_with_parent() : std::nullopt;
         if (trouble) {
-            end.why = *trouble;
-            end.what = trouble->code == failure_code::parent_refused ? kind::failed : kind::got;
+            end.why = trouble->why;
+            end.what = end.why.code == failure_code::parent_refused ? kind::failed : kind::got;
         }
-        // What reached no origin may be sent again, whatever its method, but for a body on its way.
-        const bool again = silent || (trouble && !order_.body());
+        // What reached no origin may be sent again, whatever its method, but for a body on its way. What may have
+        // reached one is carried out twice by that (RFC 9110 9.2.2).
+        const bool again = silent || (trouble && !order_.body() &&
+                                      (o.retryable || trouble->reached_no_origin));
         if (trouble && !again) {
-            way_.blame(here_.came.sent, *trouble);  // for those to come
+            way_.blame(here_.came.sent, trouble->why);  // for those to come
         }
         // A home's lines may make of an origin's head more than we take of one: no fault of its.
         bool spares = end.why.code == failure_code::response_head_too_large;

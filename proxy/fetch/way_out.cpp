@@ -177,32 +177,33 @@ bool way_out::leads_back(net::origin_lease& lease) const {
 namespace {
 // Any web server may answer 407. A proxy passes that on with its Via and without Proxy-Authenticate, which a 407 of
 // its own has (RFC 9110 15.5.8), Squid's beside a Via.
-bool is_own_refusal(const http::response_head& head) noexcept {
-    return head.status == 407 &&
-           (http::find(head.fields, http::field_id::proxy_authenticate) != nullptr ||
-            !http::has_via(head.fields));
+bool has_challenge(const http::response_head& head) noexcept {
+    return http::find(head.fields, http::field_id::proxy_authenticate) != nullptr;
 }
 }  // namespace
 
-std::optional<failure> way_out::trouble_with_parent() const {
+std::optional<way_out::parent_trouble> way_out::trouble_with_parent() const {
     const auto& head = here_.came.head;
     if (parent() == nullptr || home_ || leads_through()) {
         return std::nullopt;
     }
-    if (is_own_refusal(head)) {
+    parent_trouble found;
+    if (head.status == 407 && (has_challenge(head) || !http::has_via(head.fields))) {
         // It is us whom the parent does not know: our client has nothing to say to it.
-        return failure{failure_code::parent_refused,
-                       parent()->name + " answered with 407: see peers[].credentials_file"};
+        found.why = {failure_code::parent_refused,
+                     parent()->name + " answered with 407: see peers[].credentials_file"};
+        found.reached_no_origin = has_challenge(head);
+    } else if (http::is_own_loop(head.status, head.fields, w_.common.pseudonym)) {
+        found.why = {failure_code::loop_detected,
+                     "what it is asked comes back to this instance, " + w_.common.pseudonym};
+        found.reached_no_origin = true;
+    } else if (head.status == 508 && !http::has_via(head.fields) &&
+               !http::has_via(order_.request->head.fields)) {
+        found.why = {failure_code::loop_detected, "it answers 508, Loop Detected"};
+    } else {
+        return std::nullopt;
     }
-    if (http::is_own_loop(head.status, head.fields, w_.common.pseudonym)) {
-        return failure{failure_code::loop_detected,
-                       "what it is asked comes back to this instance, " + w_.common.pseudonym};
-    }
-    if (head.status == 508 && !http::has_via(head.fields) &&
-        !http::has_via(order_.request->head.fields)) {
-        return failure{failure_code::loop_detected, "it answers 508, Loop Detected"};
-    }
-    return std::nullopt;
+    return found;
 }
 
 void way_out::blame(steady_time begun, const failure& why) {

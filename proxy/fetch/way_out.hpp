@@ -78,8 +78,13 @@ public:
     [[nodiscard]] std::optional<failure> lacks_any() const;
     /// A connection that was made for the parent in hand leads to a listener of our own.
     [[nodiscard]] bool leads_back(net::origin_lease& lease) const;
-    /// What its head says of the parent, and not of what was asked: that reached no origin.
-    [[nodiscard]] std::optional<failure> trouble_with_parent() const;
+    struct parent_trouble {
+        failure why;
+        /// The head is the parent's for certain. Else an origin's that answers so, passed on without a Via, looks the same.
+        bool reached_no_origin = false;
+    };
+    /// What its head says of the parent, and not of what was asked.
+    [[nodiscard]] std::optional<parent_trouble> trouble_with_parent() const;
 
     /// Whoever is in hand has failed at what began then.
     void blame(steady_time begun, const failure& why);

@@ -279,7 +279,7 @@ head_effect judge_head(unsigned stored_status,
         has_other_length(head_response, stored_length)) {
         return head_effect::outdate;
     }
-    return head_effect::freshen;
+    return new_etag.empty() && new_date.empty() ? head_effect::nothing : head_effect::freshen;
 }
 
 namespace {

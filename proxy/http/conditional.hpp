@@ -106,7 +106,7 @@ enum class validation : std::uint8_t {
 /// What a response to HEAD says of a stored response to GET for the same URL that HEAD's request
 /// would have selected (RFC 9111 4.3.5).
 enum class head_effect : std::uint8_t {
-    nothing,  ///< not a 200, or the stored one is none: it says nothing of it
+    nothing,  ///< not a 200, or the stored one is none, or it names no representation: it says nothing of it
     freshen,  ///< as a 304 does: `freshen` the stored lines, and judge them anew
     outdate,  ///< another representation: the stored one is stale from now on
 };
@@ -114,7 +114,8 @@ enum class head_effect : std::uint8_t {
 
 /// - Each validator that HEAD's response has (ETag, Last-Modified) must be the stored one's: a
 ///   strong ETag byte by byte, a weak one weakly, a date byte by byte. One that was not stored is
-///   another representation's; without any, nothing contradicts.
+///   another representation's. Without any it may be of what the origin has by now: nothing was confirmed, and what
+///   is stored gets no lifetime by it, for which an origin has to be asked with its validators, or for all of it.
 /// - Content-Length, where HEAD's response has one, must be `stored_length`, even under an equal
 ///   ETag: a HEAD is not asked with our validators, so nothing else says that it means our bytes.
 ///

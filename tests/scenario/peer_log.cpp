@@ -187,6 +187,28 @@ TEST_SUITE("scenario/peer_log") {
         CHECK(parent.requests().size() < 10);
     }
 
+    TEST_CASE("what may be an origin's 508 or 407 is the answer to what can't be sent twice") {
+        for (const std::string status :
+             {"508 Loop Detected", "407 Proxy Authentication Required"}) {
+            CAPTURE(status);
+            fleet f{0};
+            f.add(node_settings());
+            f.serve_everything("Cache-Control: no-store\r\n");
+            fake_origin parent;
+            parent.otherwise([&](auto&, auto& connection) {
+                connection.send(answer(status, "", "out of resources"));
+            });
+            f.tell(0, json::array({parent_at("p", parent.port())}));
+            REQUIRE(eventually([&] { return f[0].stats()["parents"]["up"].contains("p"); }));
+            client one{f[0].port()};
+            const auto got = one.ask(
+                absolute_request("POST", f.origin.url("/buy"), "Content-Length: 0\r\n"));
+            CHECK(got.status == (status.starts_with("508") ? 508 : 502));
+            CHECK(parent.requests().size() == 1);
+            CHECK(f.origin.requests().empty());
+        }
+    }
+
     TEST_CASE("a 508 that is an origin's, or that a client's Via brought about, is no loop of the "
               "parent's") {
         fleet f{0};

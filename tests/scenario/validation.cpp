@@ -285,6 +285,32 @@ TEST_SUITE("scenario/validation") {
         CHECK(w.origin.count("/a") == 2);
     }
 
+    TEST_CASE("a HEAD that says nothing of which representation it means keeps none alive") {
+        for (const bool purged : {false, true}) {
+            CAPTURE(purged);
+            std::atomic<bool> changed{false};
+            auto settings = storing_settings();
+            settings["access"]["purge_clients"] = {"127.0.0.1"};
+            world w{settings};
+            w.origin.on("/a", [&](origin_request& request, origin_connection& connection) {
+                const std::string age = purged || changed ? "" : "Age: 100\r\n";
+                connection.send(
+                    request.method == "GET"
+                        ? ok("Cache-Control: max-age=60\r\n" + age, changed ? "two" : "one")
+                        : "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\n\r\n");
+            });
+            CHECK(w.get("/a").body == "one");
+            if (purged) {
+                CHECK(w.ask("PURGE", "/a", "Purge: soft\r\n").status == 200);
+            }
+            changed = true;
+            CHECK(w.ask("HEAD", "/a").status == 200);
+            const auto behind = w.get("/a");
+            CHECK_FALSE(is_hit(behind));
+            CHECK(behind.body == "two");
+        }
+    }
+
     TEST_CASE("a HEAD that tells of another representation ends what is stored") {
         for (const std::string other :
              {"ETag: \"2\"\r\nContent-Length: 5\r\n", "ETag: \"1\"\r\nContent-Length: 6\r\n"}) {

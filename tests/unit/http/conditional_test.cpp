@@ -324,9 +324,15 @@ TEST_SUITE("http/conditional") {
               head_effect::outdate);
     }
 
-    TEST_CASE("a 200 to HEAD that contradicts nothing freshens") {
-        CHECK(head_says({}, {}) == head_effect::freshen);
-        CHECK(head_says({"ETag: \"a\""}, {}) == head_effect::freshen);
+    TEST_CASE("a 200 to HEAD that names no representation confirms none") {
+        CHECK(head_says({}, {}) == head_effect::nothing);
+        CHECK(head_says({}, {"Content-Length: 10"}) == head_effect::nothing);
+        CHECK(head_says({"ETag: \"a\""}, {}) == head_effect::nothing);
+        CHECK(head_says({"Last-Modified: Sun, 06 Nov 1994 08:32:57 GMT"}, {"Content-Length: 10"}) ==
+              head_effect::nothing);
+    }
+
+    TEST_CASE("a 200 to HEAD with the stored validators freshens") {
         CHECK(head_says({"ETag: \"a\""}, {"ETag: \"a\"", "Content-Length: 10"}) ==
               head_effect::freshen);
         CHECK(head_says({"ETag: \"a\""}, {"ETag: W/\"a\""}) == head_effect::freshen);
