@@ -1,5 +1,5 @@
 #pragma once
-// What what_if is made of. Internal to what_if.cpp and what_if_report.cpp.
+// What what_if is made of. Internal to what_if.cpp, what_if_ghosts.cpp and what_if_report.cpp.
 
 #include "proxy/cache/policy/disk_ghost.hpp"
 #include "proxy/cache/policy/tinylfu_bar.hpp"

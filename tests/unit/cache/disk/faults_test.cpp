@@ -1,19 +1,16 @@
-// A disk that fails, fills, hangs or goes away: traffic goes on, nothing wrong is served, and the
-// store comes back by itself.
+// A disk that fails, fills or goes away: traffic goes on, nothing wrong is served, and the store comes
+// back by itself.
 
 #include "proxy/cache/disk/format.hpp"
 #include "proxy/cache/disk/tier.hpp"
 #include "tests/unit/cache/disk/faulty_stores.hpp"
-#include "tests/unit/cache/disk/hanging_disk.hpp"
 
 #include <doctest/doctest.h>
 
 #include <atomic>
 #include <memory>
-#include <random>
 #include <string>
-#include <thread>
-#include <vector>
+#include <string_view>
 
 namespace reprise::proxy::cache::disk {
 
@@ -299,90 +296,6 @@ TEST_SUITE("cache/disk/faults") {
         }
     }
 
-    TEST_CASE("a record that can't be read is absent, and not forgotten") {
-        auto files = std::make_shared<memory_files>();
-        store s{files};
-        s.open_and_load();
-        s.put_surely(url_of(1), object(url_of(1), 100));
-        files->set_cold(true);
-        files->fail_when([](operation what, std::string_view) { return what == operation::read; });
-        CHECK(s.find(url_of(1)).what == lookup::absent);
-        CHECK(s->figures().read_errors > 0);
-        files->set_hook({});
-        CHECK(s.has(url_of(1)));
-        CHECK(s->figures().pooled > 0);
-    }
-
-    TEST_CASE("a damaged record is dropped, counted and can be stored anew") {
-        auto files = std::make_shared<memory_files>();
-        store s{files};
-        s.open_and_load();
-        s.put_surely(url_of(1), object(url_of(1), 5000));
-        const auto segment = files->contents("/store/s-00000000");
-        const auto at = segment.find(body_for(url_of(1), 5000).substr(0, 64));
-        REQUIRE(at != std::string::npos);
-        files->damage("/store/s-00000000", at + 4000, "oops");
-        CHECK(s.find(url_of(1)).what == lookup::absent);
-        CHECK(s->figures().damaged == 1);
-        CHECK(s->figures().objects == 0);
-        s.put_surely(url_of(1), object(url_of(1), 5000));
-    }
-
-    TEST_CASE("a damaged block of a large body ends its reading there, never with wrong bytes") {
-        auto files = std::make_shared<memory_files>();
-        store s{files, 64u << 20};
-        s.open_and_load();
-        const std::string url = "http://large/";
-        const auto content = body_for(url, 600'000);
-        s.put_surely(url, object(url, content.size()));
-        const auto segment = files->contents("/store/s-00000000");
-        const auto at = segment.find(content.substr(400'000, 64));
-        REQUIRE(at != std::string::npos);
-        files->damage("/store/s-00000000", at, "oops");
-        const auto got = s.find(url).response;
-        REQUIRE(got);
-        CHECK_FALSE(whole_body(*got));
-        CHECK(read(*got->on_disk(), 0, 300'000) == content.substr(0, 300'000));
-        CHECK(s.find(url).what == lookup::absent);  // not whole any more
-    }
-
-    TEST_CASE("a large body that is damaged is lost, one that can't be read now is refused") {
-        auto files = std::make_shared<memory_files>();
-        store s{files, 64u << 20};
-        s.settings.patience = 20ms;
-        s.open_and_load();
-        const std::string url = "http://large/";
-        const auto content = body_for(url, 600'000);
-        s.put_surely(url, object(url, content.size()));
-        const auto got = s.find(url).response;
-        REQUIRE(got);
-        const auto ends_as = [&] {
-            const auto reader = got->on_disk()->read_from(0, {});
-            std::vector<slice> pieces;
-            auto news = disk_body_reader::news::waiting;
-            REQUIRE(eventually([&] {
-                news = reader->next(content.size(), 100'000, pieces);
-                return news == disk_body_reader::news::lost ||
-                       news == disk_body_reader::news::refused;
-            }));
-            CHECK(reader->next(content.size(), 100'000, pieces) == news);
-            return news;
-        };
-        files->set_cold(true);
-        files->fail_when([](operation what, std::string_view) { return what == operation::read; });
-        CHECK(ends_as() == disk_body_reader::news::refused);
-        {
-            const hanging_disk disk{*files, {operation::read}};
-            CHECK(ends_as() == disk_body_reader::news::refused);
-        }
-        files->set_hook({});
-        files->set_cold(false);
-        CHECK(whole_body(*got) == content);
-        const auto segment = files->contents("/store/s-00000000");
-        files->damage("/store/s-00000000", segment.find(content.substr(400'000, 64)), "oops");
-        CHECK(ends_as() == disk_body_reader::news::lost);
-    }
-
     TEST_CASE(
         "a directory that goes away is waited for, and one that is another's is not written to") {
         auto files = std::make_shared<memory_files>();
@@ -526,83 +439,6 @@ TEST_SUITE("cache/disk/faults") {
         s.open_and_load();
         CHECK_FALSE(s.has(url_of(1)));
         CHECK_FALSE(s.has(url_of(2)));  // of so many it is not known which they were
-    }
-
-    TEST_CASE("many threads at once put, look up, purge and read, and all of it is right") {
-        auto files = std::make_shared<memory_files>();
-        store s{files, smallest_store};
-        s.settings.write_queue = 128u << 10;
-        s.open();
-        std::atomic<unsigned> wrong{0};
-        std::atomic<unsigned> hits{0};
-        std::vector<std::jthread> threads;
-        for (unsigned t = 0; t < 3; ++t) {
-            threads.emplace_back([&, t] {
-                std::mt19937_64 random{t};
-                // Long enough that the writer, on whatever machine, has had its turns.
-                for (unsigned i = 0; i < 600 || (hits < 50 && i < 1'000'000); ++i) {
-                    const auto number = random() % 60;
-                    const auto url = url_of(number);
-                    const auto key = key_of(url);
-                    const auto size = number % 10 == 0 ? 70'000 : 100 + 300 * number;
-                    switch (random() % 32) {
-                    case 0:
-                        s.lately->note(key);
-                        s->invalidate(key);
-                        break;
-                    case 1: s->expire(key, wall_now()); break;
-                    case 2:
-                        s.purges->ban_prefix(url, "", purge_mode::hard, wall_now());
-                        s->keep_bans();
-                        break;
-                    case 3:
-                    case 4:
-                    case 5:
-                    case 6:
-                    case 7:
-                    case 8:
-                    case 9: (void)s.put(url, object(url, size)); break;
-                    default: {
-                        disk_lookup one{*s, key, url, {}};
-                        while (!one.step({})) {
-                            std::this_thread::yield();
-                        }
-                        const auto& got = one.result.response;
-                        if (!got) {
-                            break;
-                        }
-                        ++hits;
-                        if (got->has_content()) {
-                            wrong += bytes_of(*got->content()) == body_for(url, size) ? 0 : 1;
-                            (void)s->freshen(key, url, *got, *got, s.mark(url));
-                            if (random() % 8 == 0) {
-                                (void)s->drop(key, *got);
-                            }
-                            break;
-                        }
-                        const auto reader = got->on_disk()->read_from(0, {});
-                        std::string content;
-                        std::vector<slice> pieces;
-                        auto news = disk_body_reader::news::data;
-                        while (content.size() < size && news != disk_body_reader::news::lost &&
-                               news != disk_body_reader::news::refused) {
-                            pieces.clear();
-                            news = reader->next(size, 50'000, pieces);
-                            for (const auto& piece : pieces) {
-                                content.append(piece.view());
-                            }
-                        }
-                        wrong += body_for(url, size).starts_with(content) ? 0 : 1;
-                    }
-                    }
-                    (void)s->figures();
-                }
-            });
-        }
-        threads.clear();
-        CHECK(wrong == 0);
-        CHECK(hits > 20);
-        CHECK(s->figures().damaged == 0);
     }
 }
 
