@@ -1,7 +1,6 @@
 #include "tools/from_squid/access.hpp"
 
 #include <algorithm>
-#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,11 +10,6 @@
 namespace reprise::from_squid {
 
 namespace {
-
-// Whether it is one of these, which are in lower case.
-bool is_any_of(const std::string& text, std::initializer_list<std::string_view> names) {
-    return std::find(names.begin(), names.end(), lower_case(text)) != names.end();
-}
 
 // The hosts and networks of dstdomain and dst.
 struct destinations {
@@ -216,24 +210,10 @@ private:
         } else if (one.type == "to_self") {
             out.self = out.self || !negated;
         } else if (one.type == "proto") {
-            // NONE, among others, is what a CONNECT has.
-            const auto foreign = [](const std::string& value) {
-                return is_any_of(value,
-                                 {"cache_object",
-                                  "ftp",
-                                  "gopher",
-                                  "wais",
-                                  "whois",
-                                  "urn",
-                                  "icp",
-                                  "htcp",
-                                  "coap",
-                                  "coaps"});
-            };
             const auto of_manager = [](const std::string& value) {
-                return is_any_of(value, {"cache_object"});
+                return lower_case(value) == "cache_object";
             };
-            if (!std::all_of(one.values.begin(), one.values.end(), foreign)) {
+            if (!is_of_unspoken_protocols(one)) {
                 other = name + " (proto)";
             } else if (std::any_of(one.values.begin(), one.values.end(), of_manager)) {
                 out.manager = out.manager || !negated;

@@ -140,6 +140,24 @@ const acl* acl_table::find(const std::string& name) const {
     return found == by_name_.end() ? nullptr : &found->second;
 }
 
+bool is_of_unspoken_protocols(const acl& from) {
+    // NONE, among others, is what a CONNECT has.
+    const auto unspoken = [](const std::string& value) {
+        constexpr std::string_view names[]{"cache_object",
+                                           "ftp",
+                                           "gopher",
+                                           "wais",
+                                           "whois",
+                                           "urn",
+                                           "icp",
+                                           "htcp",
+                                           "coap",
+                                           "coaps"};
+        return std::find(std::begin(names), std::end(names), lower_case(value)) != std::end(names);
+    };
+    return from.type == "proto" && std::all_of(from.values.begin(), from.values.end(), unspoken);
+}
+
 network_set networks_of(const acl& from, std::vector<std::string>& unread) {
     network_set out;
     for (const auto& each : from.values) {

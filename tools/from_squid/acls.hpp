@@ -47,6 +47,9 @@ private:
     std::size_t bytes_left_ = std::size_t{64} << 20, files_left_ = 10'000;
 };
 
+/// Whether it is a list of protocols of which none is spoken here: FTP, URN, the cache manager's.
+[[nodiscard]] bool is_of_unspoken_protocols(const acl& from);
+
 /// The addresses of a src. What is none (a name) is added to `unread`; "this network", 0.0.0.0/8,
 /// which no client has, is left out.
 [[nodiscard]] network_set networks_of(const acl& from, std::vector<std::string>& unread);

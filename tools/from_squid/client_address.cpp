@@ -1,6 +1,10 @@
 // forwarded_for and request_header_access: whether origins are told a client's address.
 
 #include "tools/from_squid/draft.hpp"
+#include "tools/from_squid/rule_chains.hpp"
+
+#include <optional>
+#include <string_view>
 
 namespace reprise::from_squid {
 
@@ -11,10 +15,6 @@ constexpr const char* address_field = "forwarding.client_address";
 // The field whose lines these are: names of fields are compared without case.
 bool is_of(const statement& rule, std::string_view field) {
     return lower_case(word_at(rule, 1)) == field;
-}
-
-bool is_for_all(const statement& rule) {
-    return word_at(rule, 3) == "all" && rule.words.size() == 4;
 }
 
 // Whether the field goes on whoever asks. The first rule of its name that fits decides in Squid, and
@@ -30,7 +30,7 @@ std::optional<bool> goes_on(const statements& rules, std::string_view field) {
         if (action == "deny") {
             return false;
         }
-        if (action == "allow" && is_for_all(*each)) {
+        if (action == "allow" && is_for_all(*each, 2)) {
             return true;
         }
         out = false;
@@ -49,6 +49,9 @@ bool address_goes_on(const statements& rules) {
                : goes_on(rules, "all").value_or(true) && goes_on(rules, "other").value_or(true);
 }
 
+constexpr const char* passed_on =
+    "fields are passed on as they came, but for those of one connection";
+
 void take_rule(draft& into, const statement& rule, bool address_stays) {
     const bool of_address = is_of(rule, "x-forwarded-for") || is_of(rule, "forwarded");
     const bool of_many = is_of(rule, "all") || is_of(rule, "other");
@@ -58,7 +61,7 @@ void take_rule(draft& into, const statement& rule, bool address_stays) {
         return;
     }
     if (word_at(rule, 2) == "allow") {
-        if (of_address && !is_for_all(rule) && !address_stays) {
+        if (of_address && !is_for_all(rule, 2) && !address_stays) {
             into.say(fate::approximated, rule, "this proxy adds none for anybody", address_field);
         }
         return;
@@ -77,10 +80,7 @@ void take_rule(draft& into, const statement& rule, bool address_stays) {
                  address_field);
     }
     if (!of_address) {
-        into.say(fate::laxer,
-                 rule,
-                 "fields are passed on as they came, but for those of one connection",
-                 "forwarding");
+        into.say(fate::laxer, rule, passed_on, "forwarding");
     }
 }
 
@@ -118,6 +118,15 @@ void convert_client_address(draft& into,
     const bool stays = address_goes_on(header_rules);
     for (const auto* each : header_rules) {
         take_rule(into, *each, stays);
+    }
+    for (const auto& each : by_name(header_rules)) {
+        const bool of_address = is_of(*each.front(), "x-forwarded-for") ||
+                                is_of(*each.front(), "forwarded");
+        if (!of_address) {
+            auto lost = lines_with("deny", each, 2, into.acls);
+            lost.lines.clear();  // said of above
+            say_lost(into, lost, passed_on, "forwarding");
+        }
     }
     into.settings["forwarding"]["client_address"] = stays ? setting : "off";
 }

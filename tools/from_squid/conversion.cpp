@@ -1,10 +1,10 @@
 #include "tools/from_squid/conversion.hpp"
 
 #include "config/address.hpp"
-#include "config/quantity.hpp"
 #include "tools/from_squid/access.hpp"
 #include "tools/from_squid/directives.hpp"
 #include "tools/from_squid/draft.hpp"
+#include "tools/from_squid/lost_lists.hpp"
 
 #include <algorithm>
 #include <map>
@@ -28,9 +28,6 @@ ordered_json port_settings(const port_set& ports) {
     }
     return out;
 }
-
-// Bounds of disk.size. What lies beyond them config::load refuses, and the default takes its place.
-constexpr std::uint64_t least_disk = std::uint64_t{16} << 20, most_disk = std::uint64_t{16} << 40;
 
 bool is_accelerator(const ordered_json& listener) {
     return listener.value("mode", "") == "accelerator";
@@ -117,24 +114,6 @@ bool convert_access(draft& into, const statements& rules, const std::string& use
     return found.needs_users;
 }
 
-void convert_never_direct(draft& into, const statements& rules) {
-    for (const auto* each : rules) {
-        const bool all = word_at(*each, 2) == "all" && each->words.size() == 3;
-        if (word_at(*each, 1) == "deny") {
-            if (all) {
-                return;
-            }
-            into.say(fate::approximated, *each, "holds for all requests or for none", "peering");
-        } else if (all) {
-            into.settings["peering"]["never_direct"] = true;
-            return;
-        } else {
-            into.say(
-                fate::laxer, *each, "holds for all requests or for none: here for none", "peering");
-        }
-    }
-}
-
 // The file of the only way to authenticate that has a counterpart; empty: none.
 std::string convert_authentication(draft& into, const statements& lines) {
     std::string file;
@@ -194,9 +173,19 @@ public:
 
     converted finish() {
         auto& settings = draft_.settings;
+        convert_pseudonym(draft_, of("unique_hostname"), of("visible_hostname"));
         convert_listeners(draft_, of("http_port", "https_port"), of("cache_peer"));
         convert_peers(draft_, of("cache_peer"));
-        convert_never_direct(draft_, of("never_direct"));
+        convert_ways_out(draft_,
+                         {of("always_direct"),
+                          of("never_direct"),
+                          of("prefer_direct"),
+                          of("nonhierarchical_direct"),
+                          of("cache_peer_access"),
+                          of("cache_peer_domain"),
+                          of("neighbor_type_domain"),
+                          of("hierarchy_stoplist")},
+                         of("cache_peer"));
         convert_refresh(draft_, of("refresh_pattern"));
         convert_delay_pools(
             draft_,
@@ -206,24 +195,16 @@ public:
         if (needs_users_) {
             drop_accelerators();
         }
-        // Squid stores what is asked for once.
-        settings["admission"]["policy"] = "second-hit";
-        settings["admission"]["probation"] = "100%";
-        draft_.told.push_back(
-            {fate::changed,
-             {},
-             "",
-             "memory takes what is asked for once, as Squid's does; the disk takes it at "
-             "its second request. \"policy\": \"always\" writes all of it to disk",
-             "admission.policy"});
-        convert_cache_rules(draft_, of("cache", "no_cache"));
+        convert_cache_rules(draft_, of("cache"));
         if (!settings["log"].contains("access")) {
             settings["log"]["access"] = rotated_log;
             settings["log"]["format"] = "squid";
         }
-        convert_client_address(
-            draft_, of("forwarded_for"), of("request_header_access", "header_access"));
-        fit_sizes();
+        convert_client_address(draft_, of("forwarded_for"), of("request_header_access"));
+        convert_lost_lists(draft_, by_name_);
+        convert_client_head(draft_, of("request_timeout"), of("request_start_timeout"));
+        convert_head_size(draft_, of("request_header_max_size"), of("reply_header_max_size"));
+        convert_stores(draft_, of("cache_dir"), of("maximum_object_size"));
         std::vector<std::string> unused;
         for (const auto& [name, value] : settings.items()) {
             if (value.is_object() && value.empty()) {
@@ -291,67 +272,43 @@ private:
                                "access.clients"});
     }
 
-    // Ours wants bounds that lie within the store's size.
-    void fit_sizes() {
-        auto& settings = draft_.settings;
-        const auto bytes = [&](const char* section,
-                               const char* name) -> std::optional<std::uint64_t> {
-            if (!settings[section].contains(name)) {
-                return std::nullopt;
-            }
-            const auto parsed = config::parse_size(settings[section][name].get<std::string>());
-            const auto* value = std::get_if<0>(&parsed);
-            return value != nullptr ? std::optional{*value} : std::nullopt;
-        };
-        const auto bound = [&](const char* section, std::uint64_t most) {
-            const auto size = bytes(section, "max_object");
-            if (size && *size > most) {
-                settings[section]["max_object"] = config::size_to_string(most);
-                draft_.told.push_back({fate::approximated,
-                                       {},
-                                       "",
-                                       "no larger part of the store than this",
-                                       std::string{section} + ".max_object"});
-            }
-        };
-        bound("memory", bytes("memory", "size").value_or(std::uint64_t{256} << 20));
-        if (!settings["disk"].contains("path")) {
-            settings["disk"].erase("max_object");  // memory alone, with its own bound
-            return;
-        }
-        if (const auto size = bytes("disk", "size")) {
-            const auto fitting = std::clamp(*size, least_disk, most_disk);
-            if (fitting != *size) {
-                settings["disk"]["size"] = config::size_to_string(fitting);
-                draft_.told.push_back({fate::approximated,
-                                       {},
-                                       "",
-                                       "cache_dir: a store on disk has from 16 MiB to 16 TiB",
-                                       "disk.size"});
-            }
-        }
-        bound("disk", bytes("disk", "size").value_or(0) / 4);
-    }
-
     void gather(const statement& each) {
         static const std::set<std::string_view> together{"http_port",
                                                          "https_port",
                                                          "cache_peer",
+                                                         "cache_peer_access",
+                                                         "cache_peer_domain",
+                                                         "neighbor_type_domain",
+                                                         "hierarchy_stoplist",
+                                                         "always_direct",
                                                          "never_direct",
+                                                         "prefer_direct",
+                                                         "nonhierarchical_direct",
                                                          "refresh_pattern",
                                                          "http_access",
                                                          "auth_param",
                                                          "forwarded_for",
                                                          "request_header_access",
-                                                         "header_access",
+                                                         "unique_hostname",
+                                                         "visible_hostname",
+                                                         "request_timeout",
+                                                         "request_start_timeout",
+                                                         "request_header_max_size",
+                                                         "reply_header_max_size",
                                                          "cache",
-                                                         "no_cache",
+                                                         "cache_dir",
+                                                         "maximum_object_size",
                                                          "delay_pools",
                                                          "delay_class",
                                                          "delay_access",
                                                          "delay_parameters"};
-        if (together.contains(each.name())) {
-            by_name_[each.name()].push_back(&each);
+        // Of a directive with two names the lines are one list, in their order.
+        static const std::map<std::string_view, std::string_view> other_names{
+            {"no_cache", "cache"}, {"header_access", "request_header_access"}};
+        const auto other = other_names.find(each.name());
+        const std::string name{other != other_names.end() ? other->second : each.name()};
+        if (together.contains(name) || is_lost_list(name)) {
+            by_name_[name].push_back(&each);
             return;
         }
         const auto& table = directives();

@@ -20,17 +20,14 @@ void put(draft& into, std::string_view path, ordered_json value) {
         value);
 }
 
-directive_handler size_to(std::string path, std::uint64_t most = ~std::uint64_t{0}) {
-    return [path = std::move(path), most](draft& into, const statement& from) {
+directive_handler size_to(std::string path) {
+    return [path = std::move(path)](draft& into, const statement& from) {
         const auto bytes = bytes_at(from, 1);
         if (!bytes) {
             into.say(fate::left_out, from, "not a size", path);
             return;
         }
-        if (*bytes > most) {
-            into.say(fate::approximated, from, config::size_to_string(most) + " is the most", path);
-        }
-        put(into, path, config::size_to_string(std::min(*bytes, most)));
+        put(into, path, config::size_to_string(*bytes));
     };
 }
 
@@ -98,19 +95,13 @@ void replacement_policy(draft& into, const statement& from) {
     put(into, "memory.policy", policy);
 }
 
-void pseudonym(draft& into, const statement& from) {
-    put(into, "forwarding.pseudonym", word_at(from, 1));
-    into.say(fate::changed,
-             from,
-             "is the name in Via and Cache-Status: no two proxies may share it",
-             "forwarding.pseudonym");
-}
-
 void name_servers(draft& into, const statement& from) {
     auto& list = into.settings["dns"]["servers"];
     for (std::size_t i = 1; i < from.words.size(); ++i) {
         const auto& text = from.words[i].text;
-        if (std::holds_alternative<config::endpoint>(config::parse_endpoint(text, 53))) {
+        // As dns.servers has them: an IPv6 address without a port needs no brackets.
+        if (config::parse_ip(text) ||
+            std::holds_alternative<config::endpoint>(config::parse_endpoint(text, 53))) {
             list.push_back(text);
         } else {
             into.say(fate::left_out, from, text + " is no address", "dns.servers");
@@ -218,6 +209,23 @@ void read_timeout(draft& into, const statement& from) {
     }
 }
 
+// Squid keeps what was found so long at least, too.
+void negative_dns_ttl(draft& into, const statement& from) {
+    time_to("dns.negative_ttl")(into, from);
+    if (auto time = duration_at(from, 1)) {
+        put(into, "dns.min_ttl", std::move(*time));
+    }
+}
+
+void write_timeout(draft& into, const statement& from) {
+    constexpr const char* setting = "timeouts.origin_upload";
+    time_to(setting)(into, from);
+    into.say(fate::approximated,
+             from,
+             "is for what origins take; how slow a client may be is timeouts.client_body's to say",
+             setting);
+}
+
 void ssl_bump(draft& into, const statement& from) {
     if (word_at(from, 1) == "terminate") {
         into.say(fate::laxer,
@@ -296,32 +304,6 @@ void strip_query_terms(draft& into, const statement& from) {
     put(into, "log.query_values", word_at(from, 1) == "off");
 }
 
-void cache_dir(draft& into, const statement& from) {
-    constexpr const char* path = "disk.path";
-    const auto& type = word_at(from, 1);
-    const auto megabytes = config::parse_duration(word_at(from, 3) + "s");
-    const auto* read = std::get_if<0>(&megabytes);
-    if (type == "null" || read == nullptr) {
-        into.say(fate::left_out, from, "not a directory with its size", path);
-        return;
-    }
-    const auto size = static_cast<std::uint64_t>(
-                          std::chrono::duration_cast<std::chrono::seconds>(*read).count()) %
-                          (std::uint64_t{1} << 40)
-                      << 20;
-    auto& disk = into.settings["disk"];
-    std::uint64_t before = 0;
-    if (disk.contains("size")) {
-        const auto parsed = config::parse_size(disk["size"].get<std::string>());
-        before = std::get_if<0>(&parsed) != nullptr ? std::get<0>(parsed) : 0;
-        into.say(fate::approximated, from, "there is one store: the sizes are added", "disk.size");
-    } else {
-        into.say(fate::changed, from, "Squid's files can't be read: a directory of its own", path);
-    }
-    disk["path"] = "/var/cache/reprise";
-    disk["size"] = config::size_to_string(before + size);
-}
-
 }  // namespace
 
 const std::map<std::string_view, directive_handler>& directives() {
@@ -329,43 +311,29 @@ const std::map<std::string_view, directive_handler>& directives() {
     static const std::map<std::string_view, directive_handler> table{
         {"cache_mem", size_to("memory.size")},
         {"maximum_object_size_in_memory", size_to("memory.max_object")},
-        {"maximum_object_size", size_to("disk.max_object")},
         {"memory_replacement_policy", replacement_policy},
         {"cache_replacement_policy", replacement_policy},
-        {"cache_dir", cache_dir},
         {"access_log", access_log},
         {"cache_access_log", access_log},
         {"strip_query_terms", strip_query_terms},
-        {"reply_header_access",
-         [](draft& into, const statement& from) {
-             if (word_at(from, 2) != "allow") {
-                 into.say(fate::laxer, from, "fields are passed on as they came", "forwarding");
-             }
-         }},
         {"request_header_replace", harmless("fields are passed on as they came")},
         {"request_header_add", harmless("no fields are added")},
         {"reply_header_add", harmless("no fields are added")},
         {"reply_header_replace", harmless("fields are passed on as they came")},
-        {"visible_hostname", pseudonym},
-        {"unique_hostname", pseudonym},
         {"dns_nameservers", name_servers},
         {"hosts_file", hosts_file},
         {"positive_dns_ttl", time_to("dns.max_ttl")},
-        {"negative_dns_ttl", time_to("dns.negative_ttl")},
+        {"negative_dns_ttl", negative_dns_ttl},
         {"dns_timeout", time_to("dns.timeout")},
         {"negative_ttl", time_to("freshness.negative")},
         {"shutdown_lifetime", time_to("timeouts.drain")},
         {"connect_timeout", time_to("timeouts.origin_connect")},
         {"read_timeout", read_timeout},
-        {"write_timeout", time_to("timeouts.origin_upload")},
-        {"request_timeout", time_to("timeouts.client_head")},
-        {"request_start_timeout", time_to("timeouts.client_head")},
+        {"write_timeout", write_timeout},
         {"client_idle_pconn_timeout", time_to("timeouts.client_idle")},
         {"persistent_request_timeout", time_to("timeouts.client_idle")},
         {"server_idle_pconn_timeout", time_to("origins.idle_timeout")},
         {"pconn_timeout", time_to("origins.idle_timeout")},
-        {"request_header_max_size", size_to("limits.head_size", 1u << 20)},
-        {"reply_header_max_size", size_to("limits.head_size", 1u << 20)},
         {"client_ip_max_connections", count_to("limits.connections_per_client")},
         {"workers", workers},
         {"quick_abort_min", quick_abort},
@@ -403,6 +371,16 @@ const std::map<std::string_view, directive_handler>& directives() {
         {"client_delay_pools", laxer_unless({"0"}, "what clients send is not bounded", "limits")},
         {"client_delay_parameters", harmless("belongs to client_delay_pools")},
         {"client_delay_access", harmless("belongs to client_delay_pools")},
+        {"response_delay_pool",
+         no_more(fate::laxer, "what one response may take is not bounded", "limits")},
+        {"response_delay_pool_access", harmless("belongs to response_delay_pool")},
+        {"client_netmask",
+         laxer_unless({"255.255.255.255"}, "addresses of clients are logged whole", "log")},
+        {"host_verify_strict",
+         laxer_when(1, "on", "a Host that is not the URL's is replaced, not refused", "access")},
+        {"sslcrtvalidator_program",
+         no_more(fate::laxer, "no program is asked whether a certificate is good", "origins")},
+        {"sslcrtvalidator_children", harmless("no helper programs are asked")},
         {"external_acl_type", harmless("no helper programs are asked")},
         // Filters are such programs, as often as not.
         {"url_rewrite_program",
@@ -418,24 +396,9 @@ const std::map<std::string_view, directive_handler>& directives() {
         {"icap_service", harmless("there is no content adaptation")},
         {"ecap_enable", laxer_when(1, "on", "there is no content adaptation")},
         {"adaptation_access", harmless("there is no content adaptation")},
-        {"always_direct",
-         harmless("what siblings and parents have is asked of them, whatever the request")},
-        {"cache_peer_access", harmless("which requests a peer may be asked for can't be said")},
-        {"cache_peer_domain", harmless("which requests a peer may be asked for can't be said")},
-        {"http_reply_access", laxer_when(1, "deny", "responses are not refused", "access")},
-        {"miss_access",
-         laxer_when(1, "deny", "who may have what is stored may have the rest", "access")},
-        {"http_access2", laxer_when(1, "deny", "only http_access is judged", "access")},
-        {"adapted_http_access", laxer_when(1, "deny", "only http_access is judged", "access")},
         {"reply_body_max_size",
          laxer_unless({"none", "-1"}, "responses may be of any size", "limits")},
         {"request_body_max_size", laxer_unless({"0"}, "requests may be of any size", "limits")},
-        {"follow_x_forwarded_for",
-         laxer_when(1,
-                    "allow",
-                    "a client is who connects, and what rules say of clients behind him is lost; "
-                    "see access.trusted_fronts",
-                    "access")},
         {"proxy_protocol_access", harmless("see access.trusted_fronts")},
         {"maxconn", harmless("see limits.connections_per_client")},
         {"tcp_outgoing_address", harmless("the system picks the address")},

@@ -66,7 +66,28 @@ void convert_delay_pools(draft& into, const delay_lines& lines);
 /// freshness of refresh_pattern.
 void convert_refresh(draft& into, const statements& patterns);
 
-/// admission.rules of `cache` and `no_cache`.
+/// admission of `cache` and `no_cache`.
 void convert_cache_rules(draft& into, const statements& rules);
+
+/// The statements that say who is asked for what, in order.
+struct ways_out_lines {
+    statements always_direct, never_direct, prefer_direct, nonhierarchical_direct;
+    statements peer_access, peer_domain, type_of_domain;  ///< of one peer each, by its name
+    statements stoplist;                                  ///< hierarchy_stoplist
+};
+/// peering.never_direct, and what is lost of the rest where there are peers.
+/// @pre convert_listeners and convert_peers are done
+void convert_ways_out(draft& into, const ways_out_lines& lines, const statements& peers);
+
+/// disk of cache_dir and maximum_object_size; the bounds of both stores as they may be.
+/// @pre memory is as its directives have it
+void convert_stores(draft& into, const statements& cache_dirs, const statements& largest);
+
+/// forwarding.pseudonym: unique_hostname, or visible_hostname where there is none.
+void convert_pseudonym(draft& into, const statements& unique, const statements& visible);
+/// timeouts.client_head of request_timeout and request_start_timeout.
+void convert_client_head(draft& into, const statements& head, const statements& start);
+/// limits.head_size of request_header_max_size and reply_header_max_size.
+void convert_head_size(draft& into, const statements& requests, const statements& replies);
 
 }  // namespace reprise::from_squid

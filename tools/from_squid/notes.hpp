@@ -13,7 +13,7 @@ enum class fate {
     changed,       ///< it is said otherwise here, and means the same
     approximated,  ///< what comes of it is near, or stricter
     left_out,      ///< nothing comes of it; where it restrained, nobody is allowed more
-    laxer,         ///< nothing comes of it, and so more is allowed, or told, than before
+    laxer,         ///< what it restrained is lost: more is allowed, stored or told than before
 };
 [[nodiscard]] std::string_view to_string(fate what) noexcept;
 

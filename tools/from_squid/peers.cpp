@@ -53,7 +53,7 @@ constexpr peer_option peer_options[]{
     {"no-query", any_peer, fate::changed, ""},
     {"no-tproxy", any_peer, fate::changed, ""},
     {"originserver", any_peer, fate::changed, ""},
-    {"proxy-only", an_upstream | a_parent, fate::left_out, "what comes by it is stored"},
+    {"proxy-only", an_upstream | a_parent, fate::laxer, "what comes by it is stored"},
     {"proxy-only", a_sibling, fate::changed, ""},
     {"round-robin", a_parent, fate::approximated, by_hash},
     {"round-robin", an_upstream, fate::changed, ""},
@@ -163,6 +163,13 @@ std::string peer_name(const std::string& text, std::set<std::string>& taken) {
     return out;
 }
 
+std::string url_of(const statement& peer) {
+    const auto& host = word_at(peer, 1);
+    const bool ipv6 = host.find(':') != std::string::npos && !host.starts_with('[');
+    return (has_tls(peer) ? "https://" : "http://") + (ipv6 ? '[' + host + ']' : host) + ':' +
+           word_at(peer, 3);
+}
+
 }  // namespace
 
 std::string upstream_of(draft& into, const statements& peers) {
@@ -176,8 +183,7 @@ std::string upstream_of(draft& into, const statements& peers) {
             into.say(fate::left_out, *each, "an accelerator has one upstream: the first", where);
             continue;
         }
-        out = (has_tls(*each) ? "https://" : "http://") + word_at(*each, 1) + ':' +
-              word_at(*each, 3);
+        out = url_of(*each);
         take_options(into, *each, an_upstream, where);
     }
     return out;
@@ -192,7 +198,6 @@ void convert_peers(draft& into, const statements& peers) {
     for (const auto* each : peers) {
         const auto& host = word_at(*each, 1);
         const auto& kind = word_at(*each, 2);
-        const auto& port = word_at(*each, 3);
         if (has_word(*each, "originserver")) {
             continue;  // an accelerator's upstream
         }
@@ -200,11 +205,8 @@ void convert_peers(draft& into, const statements& peers) {
             into.say(fate::left_out, *each, "peers are siblings or parents", where);
             continue;
         }
-        const bool ipv6 = host.find(':') != std::string::npos && !host.starts_with('[');
         ordered_json one{{"name", peer_name(option_of(*each, "name").value_or(host), taken)},
-                         {"url",
-                          (has_tls(*each) ? "https://" : "http://") +
-                              (ipv6 ? '[' + host + ']' : host) + ':' + port}};
+                         {"url", url_of(*each)}};
         if (kind == "parent") {
             one["kind"] = "parent";
             take_options(into, *each, a_parent, where);

@@ -1,17 +1,24 @@
-// refresh_pattern and cache: rules by URL.
+// refresh_pattern: lifetimes by URL.
+// Two of its options have stored and shared what its origin kept from that (ignore-private, ignore-no-store): a
+// rule with one of these for more URLs than Squid's, or for such as a line before it kept from it and
+// that can't be said, is told of.
 
-#include "config/url.hpp"
 #include "tools/from_squid/draft.hpp"
-#include "tools/from_squid/regex_globs.hpp"
+#include "tools/from_squid/url_patterns.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 namespace reprise::from_squid {
 
 namespace {
 
-constexpr std::size_t most_rules = 1'000;
 constexpr std::uint64_t most_minutes = 366 * 24 * 60;
 
 std::optional<std::uint64_t> whole(std::string_view text) {
@@ -26,82 +33,17 @@ bool speaks_of_other_protocol(std::string_view regex) {
            regex.starts_with("^wais:") || regex.starts_with("^urn:");
 }
 
-// What an expression matches, as patterns.
-struct url_patterns {
-    std::vector<std::string> all;
-    bool wider = false;    // they match more
-    bool by_case = false;  // they match less: of a path no letters but as written, or in lower case
-};
-
-// Whether a letter of it can be one of a path's.
-bool has_letter_of_path(std::string_view pattern) {
-    const auto scheme = pattern.find("://");
-    const auto first = scheme == std::string_view::npos
-                           ? std::size_t{0}
-                           : std::min(pattern.find_first_of("/?*", scheme + 3), pattern.size());
-    pattern.remove_prefix(first);
-    return std::any_of(pattern.begin(), pattern.end(), [](char c) {
-        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-    });
-}
-
-// Patterns match in the case that is written, and in URLs schemes and hosts are in lower case. So where
-// case does not matter (-i), one with capitals has a second one beside it, without any: hosts are found
-// by that, and most paths.
-std::optional<url_patterns> patterns_of(std::string_view regex, bool no_case) {
-    auto globs = globs_of(regex);
-    if (!globs) {
-        return std::nullopt;
-    }
-    url_patterns out{std::move(globs->patterns), globs->wider, false};
-    if (!no_case) {
-        return out;
-    }
-    for (std::size_t i = 0, written = out.all.size(); i < written; ++i) {
-        auto lower = lower_case(out.all[i]);
-        if (std::find(out.all.begin(), out.all.end(), lower) == out.all.end()) {
-            out.all.push_back(std::move(lower));
-        }
-    }
-    out.by_case = std::any_of(out.all.begin(), out.all.end(), has_letter_of_path);
-    return out;
-}
-
-// The patterns of a list of rules so far, so that none is added that can never be reached.
-class pattern_list {
-public:
-    enum class fit { good, covered, refused, full };
-
-    /// `pattern` becomes as the settings would have it.
-    fit take(std::string& pattern) {
-        const auto parsed = config::parse_url_pattern(pattern);
-        const auto* good = std::get_if<0>(&parsed);
-        if (good == nullptr) {
-            return fit::refused;
-        }
-        pattern = *good;
-        const bool covered = std::any_of(taken_.begin(), taken_.end(), [&](const auto& before) {
-            return config::matches_pattern(before, pattern);
-        });
-        if (covered) {
-            return fit::covered;
-        }
-        if (taken_.size() >= most_rules) {
-            return fit::full;
-        }
-        taken_.push_back(pattern);
-        return fit::good;
-    }
-
-private:
-    std::vector<std::string> taken_;
-};
-
 // What the options of one refresh_pattern come to.
 struct options {
     std::vector<std::string> overrides;
     bool ignore_reload = false;
+    [[nodiscard]] bool has(std::string_view override) const {
+        return std::find(overrides.begin(), overrides.end(), override) != overrides.end();
+    }
 };
+
+// By which is stored, and shared, what its origin kept from that.
+constexpr std::array<std::string_view, 2> storing_overrides{"private", "no-store"};
 
 options read_options(draft& into, const statement& from, std::size_t first, bool raises) {
     options out;
@@ -171,6 +113,9 @@ public:
         const auto patterns = patterns_of(regex, no_case);
         if (!patterns || patterns->all.empty()) {
             into_.say(fate::left_out, from, "the expression can't be said with *", where);
+            if (!patterns) {
+                note_lost(chosen);
+            }
             return;
         }
         add(from, *patterns, {*min, *part, *max}, chosen);
@@ -179,12 +124,12 @@ public:
     void finish() {
         auto& freshness = into_.settings["freshness"];
         if (!general_.is_null()) {
-            freshness = general_;
+            freshness.update(general_);  // beside what other directives have put there
         }
         if (!rules_.empty()) {
             freshness["rules"] = rules_;
         }
-        if (freshness.is_null()) {
+        if (freshness.empty()) {
             into_.settings.erase("freshness");
         }
     }
@@ -213,6 +158,9 @@ private:
                       "the minimum holds for what has a Last-Modified too, and for no error",
                       where);
         }
+        if (of.min > most_minutes || of.max > most_minutes) {
+            into_.say(fate::approximated, from, "366 days are the most", where);
+        }
         const bool everything = patterns.all.size() == 1 && patterns.all.front() == "*";
         if (everything && of.min == 0 && chosen.overrides.empty() && !chosen.ignore_reload) {
             general_ = ordered_json::object();
@@ -220,13 +168,14 @@ private:
             over_ = true;
             return;
         }
-        std::string refused;
-        bool wrote = false, full = false;
+        std::string no_url, unsaid;
+        bool wrote = false, full = false, covered = false;
         for (auto pattern : patterns.all) {
             switch (list_.take(pattern)) {
-            case pattern_list::fit::refused: refused = pattern; continue;
+            case pattern_list::fit::no_url: no_url = pattern; continue;
+            case pattern_list::fit::unsaid: unsaid = pattern; continue;
             case pattern_list::fit::full: full = true; continue;
-            case pattern_list::fit::covered: continue;
+            case pattern_list::fit::covered: covered = true; continue;
             case pattern_list::fit::good: break;
             }
             ordered_json rule{{"url", pattern}};
@@ -244,22 +193,55 @@ private:
             wrote = true;
         }
         over_ = everything;
-        if (!refused.empty()) {
-            into_.say(fate::left_out, from, "no URL is like " + refused, where);
+        if (!no_url.empty()) {
+            into_.say(fate::left_out, from, "no URL is like " + no_url, where);
+        }
+        if (!unsaid.empty()) {
+            into_.say(fate::left_out, from, "there is no rule for URLs like " + unsaid, where);
         }
         if (full) {
             into_.say(fate::left_out, from, "there are as many rules as there may be", where);
         }
-        if (wrote && patterns.wider) {
-            into_.say(fate::approximated,
+        if (covered && !wrote) {
+            into_.say(fate::left_out,
                       from,
-                      "* takes the place of what varies, and matches more",
+                      "is never reached: patterns before it match all that it does",
                       where);
         }
-        if (wrote && patterns.by_case) {
+        if (wrote) {
+            say_of_written(from, patterns, chosen);
+        }
+        if (!unsaid.empty() || full || patterns.by_case) {
+            note_lost(chosen);
+        }
+    }
+
+    void say_of_written(const statement& from,
+                        const url_patterns& patterns,
+                        const options& chosen) {
+        const bool stores = std::any_of(storing_overrides.begin(),
+                                        storing_overrides.end(),
+                                        [&](std::string_view each) { return chosen.has(each); });
+        if (patterns.wider) {
+            into_.say(stores ? fate::laxer : fate::approximated,
+                      from,
+                      std::string{"* takes the place of what varies, and matches more"} +
+                          (stores
+                               ? ": of that too is stored and shared what its origin kept from it"
+                               : ""),
+                      where);
+        }
+        if (patterns.by_case) {
             into_.say(fate::approximated,
                       from,
                       "letters of a path match as they are written, or all in lower case",
+                      where);
+        }
+        if (takes_what_was_kept(chosen)) {
+            into_.say(fate::laxer,
+                      from,
+                      "is for URLs of a pattern before it too, which can't be said, or not all of "
+                      "it: what their origin kept from being stored and shared was kept from it",
                       where);
         }
         if (!chosen.overrides.empty()) {
@@ -271,46 +253,31 @@ private:
         }
     }
 
+    // URLs of a line that has no rule here, or too few, are those of a later one, with its options.
+    void note_lost(const options& chosen) {
+        for (std::size_t i = 0; i < storing_overrides.size(); ++i) {
+            was_obeyed_[i] = was_obeyed_[i] || !chosen.has(storing_overrides[i]);
+        }
+    }
+
+    [[nodiscard]] bool takes_what_was_kept(const options& chosen) const {
+        for (std::size_t i = 0; i < storing_overrides.size(); ++i) {
+            if (was_obeyed_[i] && chosen.has(storing_overrides[i])) {
+                return true;
+            }
+        }
+        return false;
+    }
+
     static constexpr const char* where = "freshness.rules";
     draft& into_;
     pattern_list list_;
     ordered_json general_;
     ordered_json rules_ = ordered_json::array();
     bool over_ = false;
+    // By lines that are lost here, whole or in part: each of storing_overrides.
+    std::array<bool, storing_overrides.size()> was_obeyed_{};
 };
-
-// The URL patterns of an acl that says which URLs are meant; none: it says something else.
-std::optional<url_patterns> patterns_of(const acl& from) {
-    url_patterns out;
-    const auto add = [&out](std::string pattern) { out.all.push_back(std::move(pattern)); };
-    for (const auto& each : from.values) {
-        if (from.type == "dstdomain") {
-            const bool below = each.starts_with('.');
-            const auto host = each.substr(below ? 1 : 0);
-            add("http*://" + host + "/*");
-            add("http*://" + host + ":*");
-            if (below) {
-                add("http*://*." + host + "/*");
-                add("http*://*." + host + ":*");
-            }
-        } else if (from.type == "url_regex" || from.type == "urlpath_regex") {
-            const auto found = patterns_of(each, from.no_case);
-            if (!found) {
-                return std::nullopt;
-            }
-            out.wider = out.wider || found->wider;
-            out.by_case = out.by_case || found->by_case;
-            for (const auto& pattern : found->all) {
-                // A path's expression begins at its slash.
-                const bool of_path = from.type == "urlpath_regex" && !pattern.starts_with('*');
-                add(of_path ? "*://*" + pattern : pattern);
-            }
-        } else {
-            return std::nullopt;
-        }
-    }
-    return out;
-}
 
 }  // namespace
 
@@ -320,71 +287,6 @@ void convert_refresh(draft& into, const statements& patterns) {
         rules.take(*each);
     }
     rules.finish();
-}
-
-void convert_cache_rules(draft& into, const statements& rules) {
-    constexpr const char* where = "admission.rules";
-    pattern_list list;
-    ordered_json written = ordered_json::array();
-    for (const auto* rule : rules) {
-        const bool denies = word_at(*rule, 1) == "deny";
-        const auto& name = word_at(*rule, 2);
-        if (!denies && name == "all") {
-            break;
-        }
-        if (denies && name == "all" && rule->words.size() == 3) {
-            into.settings["admission"]["policy"] = "never";
-            into.settings["admission"].erase("probation");
-            break;
-        }
-        const auto* list_of_urls = into.acls.find(name);
-        if (list_of_urls != nullptr && !list_of_urls->unread.empty()) {
-            into.say(fate::left_out, *rule, name + ": " + list_of_urls->unread, where);
-            continue;
-        }
-        const auto patterns = denies && rule->words.size() == 3 && list_of_urls != nullptr
-                                  ? patterns_of(*list_of_urls)
-                                  : std::nullopt;
-        if (!patterns) {
-            into.say(fate::left_out,
-                     *rule,
-                     "only URLs can be kept from being stored, not by this condition",
-                     where);
-            continue;
-        }
-        std::string refused;
-        bool wrote = false, full = false;
-        for (auto pattern : patterns->all) {
-            switch (list.take(pattern)) {
-            case pattern_list::fit::refused: refused = pattern; continue;
-            case pattern_list::fit::full: full = true; continue;
-            case pattern_list::fit::covered: continue;
-            case pattern_list::fit::good: break;
-            }
-            written.push_back({{"url", pattern}, {"policy", "never"}});
-            wrote = true;
-        }
-        if (!refused.empty()) {
-            into.say(fate::left_out, *rule, "no URL is like " + refused, where);
-        }
-        if (full) {
-            into.say(fate::left_out, *rule, "there are as many rules as there may be", where);
-        }
-        if (wrote) {
-            const bool exact = !patterns->wider && !patterns->by_case;
-            into.say(exact ? fate::changed : fate::approximated,
-                     *rule,
-                     std::string{"is a rule of admission: what it is for is never stored"} +
-                         (patterns->by_case
-                              ? ", where letters of a path are as they are written, or "
-                                "all in lower case"
-                              : ""),
-                     where);
-        }
-    }
-    if (!written.empty()) {
-        into.settings["admission"]["rules"] = written;
-    }
 }
 
 }  // namespace reprise::from_squid

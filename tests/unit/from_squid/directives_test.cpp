@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <string>
+#include <vector>
 
 namespace reprise::from_squid {
 
@@ -77,6 +78,49 @@ TEST_SUITE("from_squid/directives") {
         const auto unread = settings_of("read_timeout soon\n");
         CHECK(unread.options.timeouts == config::timeout_options{});
         CHECK(unread.says(fate::left_out, "not a time"));
+    }
+
+    TEST_CASE("name servers are addresses of either kind, with a port or without") {
+        const auto r = settings_of(
+            "dns_nameservers 2001:db8::53 192.0.2.53\ndns_nameservers [2001:db8::54] "
+            "[2001:db8::55]:5353 ns.example\n");
+        using config::endpoint;
+        CHECK(r.options.dns.servers == std::vector{endpoint{"2001:db8::53", 53},
+                                                   endpoint{"192.0.2.53", 53},
+                                                   endpoint{"2001:db8::54", 53},
+                                                   endpoint{"2001:db8::55", 5353}});
+        CHECK(r.says(fate::left_out, "ns.example is no address"));
+        CHECK_FALSE(r.says(fate::left_out, "2001:db8::53 is no address"));
+    }
+
+    TEST_CASE("what kept something from clients, from the log or from an origin is told as laxer") {
+        for (const std::string line : {"client_netmask 255.255.255.0",
+                                       "host_verify_strict on",
+                                       "sslcrtvalidator_program /x/validate",
+                                       "response_delay_pool slow individual-restore=1024"}) {
+            CAPTURE(line);
+            CHECK(settings_of(line + "\n").count(fate::laxer) == 1);
+        }
+        for (const std::string line :
+             {"client_netmask 255.255.255.255", "host_verify_strict off"}) {
+            CAPTURE(line);
+            CHECK(settings_of(line + "\n").count(fate::laxer) == 0);
+        }
+    }
+
+    TEST_CASE("negative_dns_ttl is the least for names that were found, too") {
+        const auto r = settings_of("negative_dns_ttl 30 seconds\n");
+        CHECK(r.options.dns.negative_ttl == std::chrono::seconds{30});
+        CHECK(r.options.dns.min_ttl == std::chrono::seconds{30});
+        const auto long_one = settings_of("negative_dns_ttl 2 hours\n");
+        CHECK(long_one.options.dns.negative_ttl == std::chrono::hours{2});
+        CHECK(long_one.says(fate::left_out, "must not be above dns.max_ttl"));
+    }
+
+    TEST_CASE("that write_timeout is for origins alone is said") {
+        const auto r = settings_of("write_timeout 2 minutes\n");
+        CHECK(r.options.timeouts.origin_upload == std::chrono::minutes{2});
+        CHECK(r.says(fate::approximated, "timeouts.client_body"));
     }
 }
 

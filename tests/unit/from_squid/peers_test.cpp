@@ -32,7 +32,7 @@ TEST_SUITE("from_squid/peers") {
               lost{"originserver", "sslflags=DONT_VERIFY_PEER", "always checked", fate::left_out},
               lost{"originserver", "tls-flags=DONT_VERIFY_PEER", "always checked", fate::left_out},
               lost{"originserver", "sslcrlfile=/crl.pem", "origins.crl_file", fate::laxer},
-              lost{"originserver", "proxy-only", "proxy-only", fate::left_out},
+              lost{"originserver", "proxy-only", "proxy-only", fate::laxer},
               lost{"originserver", "max-conn=9", "origins.connections", fate::left_out},
               lost{"originserver", "tls-min-version=1.2", "tls-min-version", fate::left_out},
               lost{"originserver", "future-thing=1", "future-thing", fate::left_out},
@@ -40,6 +40,7 @@ TEST_SUITE("from_squid/peers") {
               lost{"parent", "tls-default-ca=off", "tls-default-ca", fate::laxer},
               lost{"parent", "tls-no-default-ca", "tls-no-default-ca", fate::laxer},
               lost{"parent", "sslflags=NO_DEFAULT_CA", "sslflags", fate::laxer},
+              lost{"parent", "proxy-only", "proxy-only", fate::laxer},
               lost{"parent", "weight=3", "evenly", fate::approximated},
               lost{"parent", "default", "default", fate::approximated},
               lost{"parent", "round-robin", "by their hash", fate::approximated},
@@ -90,6 +91,19 @@ TEST_SUITE("from_squid/peers") {
         CHECK_FALSE(is_said(first));
         CHECK_FALSE(is_said(first + "cache_peer b.example sibling 3128 0 no-query\n"));
         CHECK_FALSE(is_said(first + "cache_peer b.example parent 80 0 originserver\n"));
+    }
+
+    TEST_CASE("an IPv6 address is one, with brackets or without, of an upstream too") {
+        for (const std::string host : {"2001:db8::80", "[2001:db8::80]"}) {
+            CAPTURE(host);
+            const auto upstream = settings_of("http_port 80 accel\ncache_peer " + host +
+                                              " parent 8080 0 originserver\n");
+            REQUIRE_FALSE(upstream.options.listeners.empty());
+            CHECK(upstream.options.listeners[0].upstream == "http://[2001:db8::80]:8080");
+            const auto parent = settings_of("cache_peer " + host + " parent 8080 0\n");
+            REQUIRE(parent.options.peers.size() == 1);
+            CHECK(parent.options.peers[0].url == "http://[2001:db8::80]:8080");
+        }
     }
 }
 
