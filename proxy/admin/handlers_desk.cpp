@@ -104,8 +104,9 @@ void handlers_desk::post_call(const admin_route& route,
         if (stopping_) {
             return;
         }
-        auto told = admin_answers::call(route, asked->view());
+        // Nobody takes what this thread would throw. Who asked is told that it takes too long.
         try {
+            auto told = admin_answers::call(route, asked->view());
             if (told.wait) {
                 told.wait->begin([slot, box] {
                     box->post([slot] {

@@ -32,9 +32,9 @@ public:
     contents_listener& operator=(const contents_listener&) = delete;
     virtual ~contents_listener() = default;
 
-    /// The tier holds copies of `url`; the longest-lived answers without its origin until `until`,
-    /// which may be past. Called for the first copy, and whenever one is added, freshened or
-    /// removed while others remain.
+    /// The tier holds copies of `url`; the longest-lived answers without its origin until `until`
+    /// (resident time, base/clock.hpp), which may be past. Called for the first copy, and whenever one
+    /// is added, freshened or removed while others remain.
     virtual void held(holder by,
                       const filter::key_hash& key,
                       std::string_view url,
@@ -85,7 +85,8 @@ private:
     filter::key_hash key_{};
 };
 
-/// Until when a response answers without its origin; wall_time::min(): never.
+/// Until when a response answers without its origin, in resident time as its response_time is;
+/// wall_time::min(): never.
 [[nodiscard]] wall_time useful_until(const http::freshness_facts& freshness,
                                      const http::response_directives& directives) noexcept;
 

@@ -1,5 +1,6 @@
 #include "proxy/fetch/expectation.hpp"
 
+#include "proxy/base/clock.hpp"
 #include "proxy/cache/fetch.hpp"
 #include "proxy/fetch/admit.hpp"
 
@@ -32,13 +33,13 @@ void expectation::begin() {
     }
     said_ = true;
     o.into->producer_expects_to_keep();
-    common.fetches.promise_stored(o.key, o.into, wall_now() + expected_to_last);
+    common.fetches.promise_stored(o.key, o.into, resident_now() + expected_to_last);
 }
 
 // That admission waits says nothing of the next.
 void expectation::learn(bool is_kept, wall_time until) {
     if (w_.common.fetches.tells() && order_.listed && order_.as<wanted::whole>() != nullptr) {
-        w_.common.kept_lately.note(order_.url, is_kept && until > wall_now() + worth_expecting);
+        w_.common.kept_lately.note(order_.url, is_kept && until > resident_now() + worth_expecting);
     }
 }
 

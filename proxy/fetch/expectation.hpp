@@ -30,8 +30,8 @@ public:
     }
     /// Siblings were told of it before its head.
     [[nodiscard]] bool was_said() const noexcept { return said_; }
-    /// The origin's own head is there, and says whether it is kept, and fresh until then: so will the next
-    /// of its directory be.
+    /// The origin's own head is there, and says whether it is kept, and fresh until then (resident time): so
+    /// will the next of its directory be.
     void learn(bool is_kept, wall_time until);
     /// No head came. Siblings that were told of it waited in vain: the next is not told of so.
     void failed() noexcept;

@@ -1,5 +1,6 @@
 #include "proxy/fetch/keeping.hpp"
 
+#include "proxy/base/clock.hpp"
 #include "proxy/base/live_feed.hpp"
 #include "proxy/cache/recency.hpp"
 #include "proxy/fetch/admit.hpp"
@@ -361,7 +362,7 @@ void keeping::promise(bool is_all_here) {
     if (whom_ == word_of::origin && !refused_) {
         expected_.learn(storable_ && into_.may_serve_siblings(), until);
     }
-    const bool is_of_use = until > wall_now();
+    const bool is_of_use = until > resident_now();
     if (order_.listed && storable_ && (expected_.was_said() ? is_of_use : !is_all_here)) {
         w_.common.fetches.promise_stored(order_.key, order_.into, until);
     } else if (expected_.was_said()) {

@@ -17,6 +17,8 @@
 
 namespace reprise::proxy::net {
 
+enum class ip_family : std::uint8_t { v4, v6 };
+
 /// 16 bytes, IPv4 in its mapped form (::ffff:a.b.c.d), as config::network holds them.
 using address_bytes = std::array<std::uint8_t, 16>;
 

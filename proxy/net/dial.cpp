@@ -7,12 +7,16 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
 #include <optional>
+#include <string>
 #include <sys/socket.h>
 #include <utility>
+#include <vector>
 
 // Names are resolved, the guard judges the addresses, and what it leaves is connected to: one
-// address directly, several in a race.
+// address directly, several in a race. Where they were those of one family, and none could be connected to, the other's
+// follow when they are there.
 
 namespace reprise::proxy::net {
 namespace {
@@ -227,6 +231,76 @@ awaitable<attempt<tcp_socket>> run_race(deadlines& timer,
     co_return std::move(*shared->worst);
 }
 
+/// The other family may bring more: it was late, or lost.
+bool is_half(const attempt<resolved>& found) noexcept {
+    return found ? (*found)->unheard.has_value()
+                 : found.error().code == failure_code::dns_not_found;
+}
+
+/// The addresses that were not known before; null: none.
+resolved what_is_new(const attempt<resolved>& now, const attempt<resolved>& before) {
+    if (!now) {
+        return nullptr;
+    }
+    resolution rest{**now};
+    std::erase_if(rest.addresses, [&](const asio::ip::address& each) {
+        const auto* const known = before ? &(*before)->addresses : nullptr;
+        return known != nullptr && std::find(known->begin(), known->end(), each) != known->end();
+    });
+    return rest.addresses.empty() ? nullptr : std::make_shared<const resolution>(std::move(rest));
+}
+
+/// Of some addresses, where others have been tried: a refusal tells more.
+bool says_nothing(failure_code code) noexcept {
+    return code == failure_code::destination_refused || code == failure_code::connect_unreachable;
+}
+
+awaitable<attempt<tcp_socket>> connect_to(resolver& names,
+                                          attempt<resolved> found,
+                                          const destination_guard& guard,
+                                          const std::string& host,
+                                          std::uint16_t port,
+                                          bool exempt,
+                                          steady_time until) {
+    auto& timer = names.timer();
+    if (found.has_error()) {
+        co_return std::move(found.error());
+    }
+    auto targets = permitted(**found, guard, host, port, exempt);
+    if (targets.has_error()) {
+        co_return targets.error();
+    }
+    if (targets->size() > 1) {
+        co_return co_await run_race(timer, std::move(*targets), until);
+    }
+
+    const auto target = targets->front();
+    tcp_socket socket{timer.io()};
+    error_code open_error;
+    socket.open(target.protocol(), open_error);
+    if (open_error) {
+        co_return failure_of(open_error, target);
+    }
+    prepare_socket(socket);
+    deadline limit{timer, [&socket] {
+                       error_code ignored;
+                       socket.close(ignored);
+                   }};
+    limit.expire_at(until);
+    const auto [error] = co_await socket.async_connect(target, use_tuple);
+    limit.clear();
+    if (limit.expired()) {
+        co_return too_late(target);
+    }
+    if (error) {
+        co_return failure_of(error, target);
+    }
+    if (meets_itself(socket, target)) {
+        co_return failure_of(asio::error::connection_refused, target);
+    }
+    co_return std::move(socket);
+}
+
 }  // namespace
 
 bool nothing_left(const error_code& error, const tcp::endpoint& target) noexcept {
@@ -268,47 +342,25 @@ awaitable<attempt<tcp_socket>> dial(resolver& names,
                                     bool exempt,
                                     steady_time until,
                                     share_holder asker) {
-    auto& timer = names.timer();
     auto found = names.known(host);
     if (!found) {
         found = co_await names.resolve(host, until, asker);
     }
-    if (found->has_error()) {
-        co_return found->error();
+    auto socket = co_await connect_to(names, *found, *guard, host, port, exempt, until);
+    if (socket || !is_half(*found) || is_our_own_lack(socket.error().code) ||
+        steady_now() >= until) {
+        co_return std::move(socket);
     }
-    auto targets = permitted(***found, *guard, host, port, exempt);
-    if (targets.has_error()) {
-        co_return targets.error();
+    const auto all = co_await names.resolve_rest(host, until);
+    const attempt<resolved> rest{all ? what_is_new(*all, *found) : nullptr};
+    if (*rest == nullptr) {
+        co_return std::move(socket);
     }
-    if (targets->size() > 1) {
-        co_return co_await run_race(timer, std::move(*targets), until);
+    auto other = co_await connect_to(names, rest, *guard, host, port, exempt, until);
+    if (other.has_error() && found->has_value() && says_nothing(other.error().code)) {
+        co_return std::move(socket);
     }
-
-    const auto target = targets->front();
-    tcp_socket socket{timer.io()};
-    error_code open_error;
-    socket.open(target.protocol(), open_error);
-    if (open_error) {
-        co_return failure_of(open_error, target);
-    }
-    prepare_socket(socket);
-    deadline limit{timer, [&socket] {
-                       error_code ignored;
-                       socket.close(ignored);
-                   }};
-    limit.expire_at(until);
-    const auto [error] = co_await socket.async_connect(target, use_tuple);
-    limit.clear();
-    if (limit.expired()) {
-        co_return too_late(target);
-    }
-    if (error) {
-        co_return failure_of(error, target);
-    }
-    if (meets_itself(socket, target)) {
-        co_return failure_of(asio::error::connection_refused, target);
-    }
-    co_return std::move(socket);
+    co_return std::move(other);
 }
 
 }  // namespace reprise::proxy::net

@@ -3,10 +3,13 @@
 // Questions and answers only; what to ask and what to keep is the resolver's business.
 
 #include "config/options.hpp"
+#include "proxy/net/address.hpp"
 #include "proxy/net/asio.hpp"
 #include "proxy/net/deadlines.hpp"
 
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -16,8 +19,6 @@
 struct ares_channeldata;
 
 namespace reprise::proxy::net {
-
-enum class ip_family : std::uint8_t { v4, v6 };
 
 /// What one question brought.
 struct dns_answer {

@@ -11,9 +11,9 @@ std::size_t addresses_in(const attempt<resolved>& answer) noexcept {
 
 }  // namespace
 
-const attempt<resolved>* kept_answers::find(const std::string& name, steady_time now) {
+const kept_answers::kept* kept_answers::find(const std::string& name, steady_time now) {
     if (const auto found = young_.find(name); found != young_.end()) {
-        return found->second.valid_until > now ? &found->second.answer : nullptr;
+        return found->second.valid_until > now ? &found->second : nullptr;
     }
     const auto found = old_.find(name);
     if (found == old_.end() || found->second.valid_until <= now) {
@@ -21,23 +21,21 @@ const attempt<resolved>* kept_answers::find(const std::string& name, steady_time
     }
     auto still_used = std::move(found->second);
     old_.erase(found);
-    keep(name, still_used.answer, still_used.valid_until);
-    return &young_.find(name)->second.answer;
+    keep(name, std::move(still_used));
+    return &young_.find(name)->second;
 }
 
-void kept_answers::keep(const std::string& name,
-                        const attempt<resolved>& answer,
-                        steady_time until) {
+void kept_answers::keep(const std::string& name, kept answer) {
     const auto replaced = young_.find(name);
     const bool is_new = replaced == young_.end();
     auto others = young_addresses_ - (is_new ? 0 : addresses_in(replaced->second.answer));
-    const auto brought = addresses_in(answer);
+    const auto brought = addresses_in(answer.answer);
     const bool is_full = is_new && young_.size() >= resolver::most_names / 2;
     if (is_full || others + brought > most_addresses / 2) {
         old_ = std::exchange(young_, {});
         others = young_addresses_ = 0;
     }
-    young_.insert_or_assign(name, kept{answer, until});
+    young_.insert_or_assign(name, std::move(answer));
     young_addresses_ = others + brought;
 }
 

@@ -24,21 +24,24 @@ class kept_answers {
 public:
     static constexpr std::size_t most_addresses = 65'536;
 
+    struct kept {
+        attempt<resolved> answer;
+        steady_time valid_until;
+        /// Both families were heard: it is all that there is to say of the name.
+        bool is_whole = true;
+    };
+
     /// Null: none that still holds. Valid until the next call.
     /// @throws std::bad_alloc
-    [[nodiscard]] const attempt<resolved>* find(const std::string& name, steady_time now);
+    [[nodiscard]] const kept* find(const std::string& name, steady_time now);
 
     /// In the place of what was kept of that name.
     /// @throws std::bad_alloc
-    void keep(const std::string& name, const attempt<resolved>& answer, steady_time until);
+    void keep(const std::string& name, kept answer);
 
     void clear() noexcept;
 
 private:
-    struct kept {
-        attempt<resolved> answer;
-        steady_time valid_until;
-    };
     using generation = std::map<std::string, kept, std::less<>>;
     generation young_, old_;
     std::size_t young_addresses_ = 0;

@@ -7,7 +7,9 @@
 #include "proxy/net/wakeup.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <cstddef>
 #include <map>
 #include <optional>
 #include <unordered_map>
@@ -18,6 +20,9 @@
 // families have been heard. What comes between answer and end still improves the kept answer, and
 // makes it hold no longer. One that was answered, or that nobody should wait for any more, is replaced
 // by whoever asks next: from then on what it brings is its own waiters' alone.
+// Who wants both families waits for the end, joins a question until then, and begins another where
+// what is kept is of one family. That other one may bring less, so what is kept of addresses gives way
+// to what is whole alone, while it holds.
 // Waiters poll nothing: an answer signals each waiter's wakeup, and the coroutine then finds the
 // answer in the question that it holds.
 
@@ -26,8 +31,15 @@ namespace {
 
 using asked_answer = attempt<resolved>;
 
+/// For whom an answer is one.
+enum class wanted_of : std::uint8_t { either_family, both_families };
+
+constexpr std::array families{ip_family::v6, ip_family::v4};      // RFC 8305 3: AAAA first
 constexpr std::chrono::milliseconds grace_for_second_family{50};  // RFC 8305 3
 constexpr std::chrono::seconds longest_hold_of_failures{1};  // servers that fail are asked again
+// Nor is half of an answer kept for as long as its records say: what is missing may be the half that a connection can be made
+// to. Where a server never answers for one family, a dial now and then waits the grace for it.
+constexpr std::chrono::seconds longest_hold_of_halves{30};
 
 constexpr std::size_t longest_name = 253;
 constexpr std::size_t longest_label = 63;
@@ -82,8 +94,11 @@ std::vector<asio::ip::address> loopback_addresses() {
     return {asio::ip::address_v6::loopback(), asio::ip::address_v4::loopback()};
 }
 
-resolved as_resolved(std::vector<asio::ip::address> addresses, steady_time valid_until) {
-    return std::make_shared<const resolution>(resolution{std::move(addresses), valid_until});
+resolved as_resolved(std::vector<asio::ip::address> addresses,
+                     steady_time valid_until,
+                     std::optional<ip_family> unheard = {}) {
+    return std::make_shared<const resolution>(
+        resolution{std::move(addresses), valid_until, unheard});
 }
 
 asked_answer failed(failure_code code, std::string_view host, std::string_view why) {
@@ -97,21 +112,35 @@ struct resolver::state {
     struct word {
         dns_answer::outcome what = dns_answer::outcome::failed;
         std::string why;
+
+        /// The server has said whether there are addresses.
+        [[nodiscard]] bool was_heard() const noexcept {
+            using outcome = dns_answer::outcome;
+            return what == outcome::addresses || what == outcome::no_address ||
+                   what == outcome::no_name;
+        }
     };
     struct question {
         question(state& of, std::string asked)
             : name(std::move(asked)),
               grace(of.timer, [this, &of] { of.settle(*this); }) {}
 
+        /// There is nothing more to wait for.
+        [[nodiscard]] bool is_over_for(wanted_of who) const noexcept {
+            return who == wanted_of::both_families ? open == 0 : answer.has_value();
+        }
         /// Others may wait for it too.
-        [[nodiscard]] bool can_be_joined(steady_time now) const noexcept {
-            return !answer && now < give_up;
+        [[nodiscard]] bool can_be_joined(wanted_of who, steady_time now) const noexcept {
+            return !is_over_for(who) && now < give_up;
+        }
+        [[nodiscard]] bool is_whole() const noexcept {
+            return heard[0].was_heard() && heard[1].was_heard();
         }
 
         std::string name;
         std::vector<asio::ip::address> addresses;
         steady_time valid_until = steady_time::max();  // of the addresses, by when each was heard
-        word heard[2];                                 // by family, as far as it was
+        word heard[families.size()];                   // of each of these, as far as it was
         unsigned open = 2;                             // families not heard yet
         bool current = true;                           // false: replaced: it is not kept
         std::weak_ptr<question> follower{};            // by which it was replaced
@@ -143,8 +172,9 @@ struct resolver::state {
           hosts(wanted.hosts_file),
           channel(std::make_unique<dns_channel>(with, wanted)) {}
 
-    std::optional<asked_answer> known(const std::string& name, steady_time now);
+    std::optional<asked_answer> known(const std::string& name, wanted_of who, steady_time now);
     attempt<question_ptr> join_or_ask(const std::string& name,
+                                      wanted_of who,
                                       steady_time now,
                                       const share_holder& asker);
     question_ptr ask(const std::string& name, steady_time now, const share_holder& asker);
@@ -154,7 +184,18 @@ struct resolver::state {
     void add_addresses(question& to, const dns_answer& brought) const;
     void settle(question& asked);
     [[nodiscard]] bool is_ahead(const question& asking) const;
-    asked_answer conclude(const question& asked, steady_time now, steady_time& until) const;
+    [[nodiscard]] bool is_to_be_kept(const question& asking,
+                                     const asked_answer& answer,
+                                     steady_time now);
+    asked_answer conclude(const question& asked,
+                          wanted_of who,
+                          steady_time now,
+                          steady_time& until) const;
+    static awaitable<asked_answer> find(std::shared_ptr<state> mine,
+                                        std::string host,
+                                        wanted_of who,
+                                        steady_time until,
+                                        share_holder asker);
     void stop();
 
     deadlines& timer;
@@ -169,7 +210,9 @@ struct resolver::state {
 };
 
 /// What is known without a server.
-std::optional<asked_answer> resolver::state::known(const std::string& name, steady_time now) {
+std::optional<asked_answer> resolver::state::known(const std::string& name,
+                                                   wanted_of who,
+                                                   steady_time now) {
     if (const auto numeric = parse_numeric_host(name)) {
         return as_resolved({*numeric}, steady_time::max());
     }
@@ -187,18 +230,20 @@ std::optional<asked_answer> resolver::state::known(const std::string& name, stea
     if (stopped) {
         return failed(failure_code::dns_error, name, "the proxy is shutting down");
     }
-    if (const auto* answer = kept.find(name, now)) {
+    const auto* const answer = kept.find(name, now);
+    if (answer != nullptr && (who == wanted_of::either_family || answer->is_whole)) {
         from_cache.fetch_add(1, std::memory_order_relaxed);
-        return *answer;
+        return answer->answer;
     }
     return std::nullopt;
 }
 
 attempt<resolver::state::question_ptr> resolver::state::join_or_ask(const std::string& name,
+                                                                    wanted_of who,
                                                                     steady_time now,
                                                                     const share_holder& asker) {
     const auto found = questions.find(name);
-    if (found != questions.end() && found->second->can_be_joined(now)) {
+    if (found != questions.end() && found->second->can_be_joined(who, now)) {
         return found->second;
     }
     if (channel->under_way() >= 2 * most_questions) {
@@ -228,7 +273,6 @@ resolver::state::question_ptr resolver::state::ask(const std::string& name,
     }
     replace(asking);
     asked.fetch_add(1, std::memory_order_relaxed);
-    constexpr std::array families{ip_family::v6, ip_family::v4};  // RFC 8305 3: AAAA first
     for (std::size_t family = 0; family < families.size(); ++family) {
         channel->ask(name, families[family], [this, asking, family](dns_answer brought) {
             hear(asking, family, std::move(brought));
@@ -298,11 +342,18 @@ void resolver::state::forget(const question_ptr& ended) noexcept {
 }
 
 asked_answer resolver::state::conclude(const question& asking,
+                                       wanted_of who,
                                        steady_time now,
                                        steady_time& until) const {
     if (!asking.addresses.empty()) {
         until = asking.valid_until;
-        return as_resolved(asking.addresses, until);
+        std::optional<ip_family> unheard;
+        for (std::size_t family = 0; family < families.size(); ++family) {
+            if (!asking.heard[family].was_heard()) {
+                unheard = families[family];
+            }
+        }
+        return as_resolved(asking.addresses, until, unheard);
     }
     using outcome = dns_answer::outcome;
     const auto heard = [&](outcome what) -> const word* {
@@ -314,8 +365,9 @@ asked_answer resolver::state::conclude(const question& asking,
     const auto briefly = now + std::min(options.negative_ttl, longest_hold_of_failures);
     // Not found is a conclusion only when a server says so of the name, or of both families.
     until = now + options.negative_ttl;
-    if (heard(outcome::no_name) != nullptr) {
-        if (heard(outcome::timed_out) != nullptr || heard(outcome::failed) != nullptr) {
+    if (heard(outcome::no_name) != nullptr &&
+        (who == wanted_of::either_family || asking.is_whole())) {
+        if (!asking.is_whole()) {
             until = briefly;  // one says nothing, or not yet
         }
         return failed(failure_code::dns_not_found, asking.name, "the name does not exist");
@@ -345,21 +397,36 @@ bool resolver::state::is_ahead(const question& asking) const {
     return follower && follower->current && !follower->answer && !asking.answer;
 }
 
+// Half of an answer, or none, does not displace the addresses that are known still: whoever asks for the whole asks before
+// their time is over.
+bool resolver::state::is_to_be_kept(const question& asking,
+                                    const asked_answer& answer,
+                                    steady_time now) {
+    const bool was_told = answer.has_value() || answer.error().code == failure_code::dns_not_found;
+    if (!asking.current && !(was_told && is_ahead(asking))) {
+        return false;
+    }
+    const auto* const before = asking.is_whole() ? nullptr : kept.find(asking.name, now);
+    return before == nullptr || before->answer.has_error();
+}
+
 void resolver::state::settle(question& asking) {
     const auto now = steady_now();
     auto until = now;
-    auto answer = conclude(asking, now, until);
-    const bool was_told = answer.has_value() || answer.error().code == failure_code::dns_not_found;
-    if (until > now && (asking.current || (was_told && is_ahead(asking)))) {
-        kept.keep(asking.name, answer, until);
+    auto answer = conclude(asking, wanted_of::either_family, now, until);
+    if (!asking.is_whole()) {
+        until = std::min(until, now + std::max(options.min_ttl, longest_hold_of_halves));
     }
-    if (asking.answer) {
-        return;  // the second family came late: what is kept has learnt it, the waiters have gone
+    if (until > now && is_to_be_kept(asking, answer, now)) {
+        kept.keep(asking.name, {answer, until, asking.is_whole()});
     }
-    if (answer.has_error()) {
-        failures.fetch_add(1, std::memory_order_relaxed);
+    // Where the second family came late what is kept has learnt it, and those whom the first was enough for have gone.
+    if (!asking.answer) {
+        if (answer.has_error()) {
+            failures.fetch_add(1, std::memory_order_relaxed);
+        }
+        asking.answer.emplace(std::move(answer));
     }
-    asking.answer.emplace(std::move(answer));
     for (auto* each : asking.waiters) {
         each->notify();
     }
@@ -400,13 +467,16 @@ std::uint64_t resolver::failures() const noexcept {
 }
 
 std::optional<attempt<resolved>> resolver::known(std::string_view host) {
-    return state_->known(name_key(host), steady_now());
+    return state_->known(name_key(host), wanted_of::either_family, steady_now());
 }
 
 std::optional<std::vector<asio::ip::address>> resolver::local(std::string_view host) {
     const auto name = name_key(host);
     if (const auto numeric = parse_numeric_host(name)) {
         return std::vector{*numeric};
+    }
+    if (!is_host_name(name)) {
+        return std::vector<asio::ip::address>{};
     }
     if (const auto* listed = state_->hosts.find(name, steady_now())) {
         return *listed;
@@ -438,37 +508,78 @@ private:
 };
 }  // namespace
 
-awaitable<attempt<resolved>> resolver::resolve(std::string host,
-                                               steady_time until,
-                                               share_holder asker) {
-    const auto mine = state_;  // the resolver may go while we wait
+awaitable<asked_answer> resolver::state::find(
+    std::shared_ptr<state> mine,  // the resolver may go while we wait
+    std::string host,
+    wanted_of who,
+    steady_time until,
+    share_holder asker) {
     const auto now = steady_now();
     const auto name = name_key(host);
-    if (auto answer = mine->known(name, now)) {
+    if (auto answer = mine->known(name, who, now)) {
         co_return std::move(*answer);
     }
-    auto found = mine->join_or_ask(name, now, asker);
+    auto found = mine->join_or_ask(name, who, now, asker);
     if (found.has_error()) {
         co_return std::move(found.error());
     }
     const auto asking = std::move(*found);
-    if (!asking->answer) {
+    if (!asking->is_over_for(who)) {
         place_in_line line{asking, mine->timer};
         const auto patience = std::min(until, now + mine->options.timeout);
-        while (!asking->answer) {
+        while (!asking->is_over_for(who)) {
             const bool signalled = co_await line.wait(patience);
             if (!signalled) {
                 break;
             }
         }
     }
-    if (!asking->answer) {
-        co_return failed(failure_code::dns_timeout,
-                         name,
-                         mine->timer.stopped() ? "the proxy is shutting down"
-                                               : "the name servers do not answer in time");
+    if (who == wanted_of::either_family && asking->answer) {
+        co_return *asking->answer;
     }
-    co_return *asking->answer;
+    // What one family brought is all that is known of the name when there is no more time for the other.
+    if (who == wanted_of::both_families && (asking->open == 0 || !asking->addresses.empty())) {
+        auto ignored = now;
+        co_return mine->conclude(*asking, who, now, ignored);
+    }
+    co_return failed(failure_code::dns_timeout,
+                     name,
+                     mine->timer.stopped() ? "the proxy is shutting down"
+                                           : "the name servers do not answer in time");
+}
+
+awaitable<attempt<resolved>> resolver::resolve(std::string host,
+                                               steady_time until,
+                                               share_holder asker) {
+    return state::find(state_, std::move(host), wanted_of::either_family, until, asker);
+}
+
+awaitable<attempt<resolved>> resolver::resolve_whole(std::string host, steady_time until) {
+    return state::find(state_, std::move(host), wanted_of::both_families, until, {});
+}
+
+awaitable<std::optional<attempt<resolved>>> resolver::resolve_rest(std::string host,
+                                                                   steady_time until) {
+    const auto mine = state_;
+    const auto name = name_key(host);
+    const auto found = mine->questions.find(name);
+    if (found != mine->questions.end()) {
+        const auto asking = found->second;
+        place_in_line line{asking, mine->timer};
+        const auto patience = std::min(until, asking->give_up);
+        while (!asking->is_over_for(wanted_of::both_families)) {
+            const bool signalled = co_await line.wait(patience);
+            if (!signalled) {
+                break;
+            }
+        }
+        if (!asking->addresses.empty()) {  // they may hold no longer than for this
+            auto ignored = steady_now();
+            co_return mine->conclude(*asking, wanted_of::both_families, ignored, ignored);
+        }
+    }
+    const auto* const kept = mine->kept.find(name, steady_now());
+    co_return kept != nullptr ? std::optional{kept->answer} : std::nullopt;
 }
 
 }  // namespace reprise::proxy::net

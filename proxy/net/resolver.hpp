@@ -25,6 +25,9 @@ namespace reprise::proxy::net {
 struct resolution {
     std::vector<asio::ip::address> addresses;
     steady_time valid_until;
+    /// The name may have addresses of this family too: its answer is late or lost, or its question
+    /// failed. None: these are all that it has.
+    std::optional<ip_family> unheard{};
 };
 using resolved = std::shared_ptr<const resolution>;
 
@@ -34,7 +37,10 @@ using resolved = std::shared_ptr<const resolution>;
 ///           under way, which may outlive whoever asked; most_questions_of_one of them by one client.
 /// Answers   numeric hosts and "localhost" (RFC 6761 6.3) itself, then the hosts file, the cache,
 ///           and the name servers. A and AAAA are asked side by side; when one of them has
-///           addresses the other is waited for at most some 50-150 ms more (RFC 8305 3).
+///           addresses the other is waited for at most some 50-150 ms more (RFC 8305 3), which is
+///           right for whoever connects: one address is enough. For whoever is to know all of them
+///           there is resolve_whole(). Of one family alone an answer is kept for half a minute, or
+///           dns.min_ttl.
 /// Errors    dns_not_found (no such name, no address, or no name at all), dns_error (the servers
 ///           failed or refused, too many questions, shutting down), dns_timeout, client_share_used.
 class resolver {
@@ -58,6 +64,19 @@ public:
                                                        steady_time until,
                                                        share_holder asker = {});
 
+    /// As resolve(), for whom half of an answer is not enough, since it says who somebody is: both families
+    /// are waited for, and what is kept of one alone is asked for anew. Where that brings less, what is kept
+    /// stays.
+    /// Errors: as above; dns_not_found only where both families were heard, since a server that knows of no
+    /// such name in one of them may know of it in the other (RFC 4074 4.2).
+    [[nodiscard]] awaitable<attempt<resolved>> resolve_whole(std::string host, steady_time until);
+
+    /// What name servers have said when all that they are being asked of this host was heard, or `until` has come,
+    /// or that question's time is over. None: nothing. Asks nobody: for whom an answer that a family was missing from
+    /// (resolution::unheard, or dns_not_found) has led nowhere.
+    [[nodiscard]] awaitable<std::optional<attempt<resolved>>> resolve_rest(std::string host,
+                                                                           steady_time until);
+
     /// What resolve() would answer without waiting: addresses or a known failure; none when a
     /// server must be asked. Spares the coroutine.
     [[nodiscard]] std::optional<attempt<resolved>> known(std::string_view host);
@@ -66,7 +85,7 @@ public:
     [[nodiscard]] std::chrono::seconds longest_kept() const noexcept;
 
     /// The addresses that this machine gives a host by itself: numeric, the hosts file's,
-    /// localhost's. None: name servers are asked.
+    /// localhost's; an empty list, where it is no host name. None: name servers are asked.
     [[nodiscard]] std::optional<std::vector<asio::ip::address>> local(std::string_view host);
 
     /// Ends every question with dns_error, and every later one at once.

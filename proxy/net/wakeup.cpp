@@ -140,12 +140,22 @@ void wakeup::notify(const std::shared_ptr<shared>& to) {
         return;
     }
     const std::lock_guard hold{to->gate};
-    if (!to->closed) {
+    if (to->closed) {
+        return;
+    }
+    try {
         asio::post(to->loop, [to] {
             if (to->owner != nullptr) {
                 to->owner->deliver();
             }
         });
+    } catch (...) {
+        // Whoever waits does so still, for the next one: that would find this one's signal else, and do nothing. Should it have
+        // been taken meanwhile, and another given that nobody waits for, the next wait finds that, and ends at once.
+        int expected = signalled;
+        to->stands.compare_exchange_strong(
+            expected, waiting, std::memory_order_acq_rel, std::memory_order_relaxed);
+        throw;
     }
 }
 

@@ -49,6 +49,7 @@ public:
     [[nodiscard]] bool take() noexcept;
 
     /// The waiter runs later from the loop, never inside this call.
+    /// @throws std::bad_alloc: it was not woken, and waits on; a later signal wakes it
     void notify() const;
     [[nodiscard]] signal handle() const { return signal{shared_}; }
 

@@ -48,6 +48,11 @@ public:
         sum_ = sum;
         begin(counter);
     }
+    /// And from then on it holds `most`.
+    void begin(std::uint64_t counter, std::uint64_t sum, std::size_t most) noexcept {
+        most_ = most;
+        begin(counter, sum);
+    }
 
     /// The last step's counter, and the least that since() takes.
     [[nodiscard]] std::uint64_t newest() const noexcept { return newest_; }

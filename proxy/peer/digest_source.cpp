@@ -1,16 +1,18 @@
 #include "proxy/peer/digest_source.hpp"
 
 #include "filter/digest.hpp"
+#include "filter/line_words.hpp"
 #include "proxy/base/let_go.hpp"
 #include "proxy/peer/source_filters.hpp"
 
 #include <algorithm>
 #include <bit>
+#include <exception>
 #include <utility>
 
 // A tick takes the inbox, sweeps, goes on with a change of size, publishes if it must, and tells
-// news last: so a step that is told has all that was in the inbox. settle() does the same to the
-// end.
+// news last: so a step that is told has all that was in the inbox, but for what there was no memory for. settle() does the same to the
+// end. What is fresh they ask resident time, by which the store serves it; what is published has a date, wall time.
 
 namespace reprise::proxy::peer {
 
@@ -277,12 +279,21 @@ bool digest_source::must_resize() const {
     return too_small || too_large;
 }
 
-void digest_source::begin_resize() {
-    next_ = std::make_unique<source_filters>(capacity_for(listed_, plan_.least_capacity), plan_);
-    filled_ = 0;
+void digest_source::resize(std::size_t keys, steady_time steady, wall_time now) {
+    if (must_resize()) {
+        next_ = std::make_unique<source_filters>(capacity_for(listed_, plan_.least_capacity),
+                                                 plan_);
+        filled_ = 0;
+    }
+    if (next_) {
+        fill_next(keys);
+        if (filled_ == key_table::shards) {
+            take_next(steady, now);
+        }
+    }
 }
 
-void digest_source::go_on_resizing(std::size_t keys) {
+void digest_source::fill_next(std::size_t keys) {
     std::size_t moved = 0;
     while (filled_ < key_table::shards && moved < keys) {
         table_.visit(filled_, [this, &moved](key_facts& facts) {
@@ -294,52 +305,76 @@ void digest_source::go_on_resizing(std::size_t keys) {
         });
         ++filled_;
     }
-    if (filled_ == key_table::shards) {
-        now_ = std::move(next_);
-        epoch_ = random_();
-        counter_ = 0;
-        if (now_->journal) {
-            now_->journal->begin(0);
-        }
-        ++resizes_;
+}
+
+// Until it is taken the old one is what is told; so where it has to be published first, and can't be, news of that goes on.
+void digest_source::take_next(steady_time steady, wall_time now) {
+    const filter::digest_generation first{.epoch = random_(), .counter = 1};
+    const bool is_told = teller_ && counter_ != 0;
+    if (is_told) {
+        publish_as(first, *next_, steady, now);
     }
+    // Nothing throws from here on.
+    now_ = std::move(next_);
+    epoch_ = first.epoch;
+    counter_ = is_told ? first.counter : 0;
+    if (is_told) {
+        begin_news(steady);
+    } else if (now_->journal) {
+        now_->journal->begin(0);
+    }
+    ++resizes_;
 }
 
 // News ends a step here, so that whoever has the whole goes on from it.
 void digest_source::publish(steady_time steady, wall_time now) {
-    unpublished_ = true;
     const bool goes_on = now_->journal && counter_ != 0;
     if (goes_on) {
         (void)end_step(steady);
         now_->keys_at_step = listed_;
     }
-    const filter::digest_stamp stamp{
-        .seed = secret_.id(),
-        .generation = {.epoch = epoch_, .counter = goes_on ? counter_ : counter_ + 1},
-        .keys = listed_};
-    auto next = filter::digest::of(now_->bits.publish(), stamp);
-    counter_ = stamp.generation.counter;
+    const filter::digest_generation next{.epoch = epoch_,
+                                         .counter = goes_on ? counter_ : counter_ + 1};
+    publish_as(next, *now_, steady, now);
+    counter_ = next.counter;
     if (now_->journal && !goes_on) {
-        now_->journal->begin(counter_);
-        now_->keys_at_step = listed_;
-        teller_->stepped(steady);
+        begin_news(steady);
     }
+}
+
+void digest_source::begin_news(steady_time steady) noexcept {
+    now_->journal->begin(counter_);
+    now_->keys_at_step = listed_;
+    teller_->stepped(steady);
+}
+
+// What throws comes first: nothing has changed then.
+void digest_source::publish_as(const filter::digest_generation& generation,
+                               source_filters& of,
+                               steady_time steady,
+                               wall_time now) {
+    const auto bits = of.bits.now();
+    const auto bloom = of.bits.size();
+    filter::digest whole{
+        {.layout = filter::digest_layout::standard, .bits = bloom.bits, .probes = bloom.probes},
+        filter::line_words(bits.begin(), bits.end()),
+        {.seed = secret_.id(), .generation = generation, .keys = listed_}};
+    wire_bytes squid;
+    squid_figures said;
+    if (of.squid) {
+        // Saturated, it waits for the larger one.
+        if (auto encoded = of.squid->encode(); encoded.has_value()) {
+            squid = std::make_shared<const std::vector<std::byte>>(std::move(*encoded));
+            const auto size = of.squid->size();
+            said = {size.capacity, size.bits_per_entry, size.mask_bytes(), of.squid->fill()};
+        }
+    }
+    digests_.publish(std::move(whole), now);
+    of.bits.mark_published();
     last_publish_ = steady;
-    digests_.publish(std::move(next), now);
-    unpublished_ = false;
     ++generations_;
     if (teller_) {
         teller_->whole_is_there();
-    }
-    wire_bytes squid;
-    squid_figures said;
-    if (now_->squid) {
-        // Saturated, it waits for the larger one.
-        if (auto encoded = now_->squid->encode(); encoded.has_value()) {
-            squid = std::make_shared<const std::vector<std::byte>>(std::move(*encoded));
-            const auto size = now_->squid->size();
-            said = {size.capacity, size.bits_per_entry, size.mask_bytes(), now_->squid->fill()};
-        }
     }
     const std::scoped_lock lock{outside_};
     if (squid && (!squid_.wire || *squid != *squid_.wire)) {
@@ -354,39 +389,48 @@ void digest_source::publish(steady_time steady, wall_time now) {
     figures_.published_at = now;
 }
 
-void digest_source::tick(steady_time steady, wall_time now) {
+// Each part by itself: what there is no memory for keeps nothing else from being done, and news least of all.
+void digest_source::tick(steady_time steady, wall_time resident, wall_time now) {
     const at_end awaits{*this};
     // Before the inbox: what was said before loaded() is in that then, and none of it in the next.
-    const bool all_said = loaded_.load(std::memory_order_acquire);
+    bool all_said = loaded_.load(std::memory_order_acquire);
     if (teller_) {
         teller_->listen(steady);
     }
-    take_inbox(now);
+    std::exception_ptr lack;
+    const auto attempt = [&lack](const auto& part) {
+        try {
+            part();
+            return true;
+        } catch (...) {
+            lack = std::current_exception();
+            return false;
+        }
+    };
+    if (!attempt([&] { take_inbox(resident); })) {
+        all_said = all_said && generations_ != 0;  // a first digest has all of it
+    }
     const auto a_shard = std::chrono::duration_cast<steady_time::duration>(plan_.publish_after) /
                          (2 * key_table::shards);
     if (last_sweep_ == steady_time{}) {
         last_sweep_ = steady;
     }
     const auto due = static_cast<std::uint64_t>((steady - last_sweep_) / a_shard);
-    sweep(std::min<std::uint64_t>(due, key_table::shards), now);
+    sweep(std::min<std::uint64_t>(due, key_table::shards), resident);
     last_sweep_ += due * a_shard;
-    if (must_resize()) {
-        begin_resize();
+    const auto gap = publish_gap(now_->counts.size().bits, plan_.publish_at_most);
+    if (steady >= resize_not_before_ && !attempt([&] { resize(plan_.resize_step, steady, now); })) {
+        resize_not_before_ = steady + gap;
     }
-    if (next_) {
-        go_on_resizing(plan_.resize_step);
-    }
-    try {
-        if (must_publish(all_said, steady)) {
-            publish(steady, now);
-        }
-    } catch (const std::bad_alloc&) {
-        // A whole is a copy of all bits, and is tried again. News needs a few kilobytes.
-        tell(steady, false);
-        throw;
+    if (steady >= publish_not_before_ && must_publish(all_said, steady) &&
+        !attempt([&] { publish(steady, now); })) {
+        publish_not_before_ = steady + gap;
     }
     tell(steady, false);
     note_figures();
+    if (lack) {
+        std::rethrow_exception(lack);
+    }
 }
 
 bool digest_source::must_publish(bool all_said, steady_time steady) const {
@@ -397,7 +441,7 @@ bool digest_source::must_publish(bool all_said, steady_time steady) const {
     if (!all_said || !may) {
         return false;
     }
-    if (never || unpublished_) {
+    if (never) {
         return true;
     }
     const filter::digest_generation newest{.epoch = epoch_, .counter = counter_};
@@ -458,19 +502,14 @@ void digest_source::await_more() noexcept {
     }
 }
 
-void digest_source::settle(steady_time steady, wall_time now) {
+void digest_source::settle(steady_time steady, wall_time resident, wall_time now) {
     const at_end awaits{*this};
     const bool all_said = loaded_.load(std::memory_order_acquire);
-    take_inbox(now);
-    sweep(key_table::shards, now);
+    take_inbox(resident);
+    sweep(key_table::shards, resident);
     last_sweep_ = steady;
-    if (must_resize()) {
-        begin_resize();
-    }
-    if (next_) {
-        go_on_resizing(~std::size_t{0});
-    }
-    if (all_said && (counter_ == 0 || unpublished_ || now_->bits.changed() > 0)) {
+    resize(~std::size_t{0}, steady, now);
+    if (all_said && (counter_ == 0 || now_->bits.changed() > 0)) {
         publish(steady, now);
     }
     tell(steady, true);

@@ -17,7 +17,10 @@
 // filter, some doublings larger or smaller, is filled from the table, shard by shard and tick by
 // tick, while the first goes on being kept and published; then it takes the first one's place,
 // under a new epoch. No event waits, and the store's index is not asked: the table knows what is
-// needed.
+// needed. Where news is told it takes that place with its whole, from which alone a follower can go on.
+//
+// A larger filter and a whole are by far the most memory that is asked for. Where there is none the old
+// filter goes on, news of it is told, which needs a few kilobytes, and it is asked for again a publish_gap later.
 //
 // With Squid's format a squid_source is kept beside it in the same steps.
 //
@@ -135,7 +138,8 @@ public:
     digest_source(const digest_source&) = delete;
     digest_source& operator=(const digest_source&) = delete;
 
-    /// The tier holds a copy of `url`, the newest of which is fresh until `until`: its first copy
+    /// The tier holds a copy of `url`, the newest of which is fresh until `until` (both times are resident
+    /// time, base/clock.hpp: a clock that is set back lists nothing for longer than it is served): its first copy
     /// came, or one was refreshed or replaced. Replaces what was said of this tier before, even a
     /// later time; if two tiers hold it the later time counts. O(url), no allocation but the
     /// inbox's. An accelerator's key ("//host/...", "https://host/...") is no URL that a sibling
@@ -162,14 +166,18 @@ public:
     /// All that the store had at the start was said.
     void loaded() noexcept { loaded_.store(true, std::memory_order_release); }
 
-    /// Takes the inbox, a share of the sweep, of the resize; publishes when it is time. To be
-    /// called every 100 ms or so; `steady` paces, `now` dates.
-    /// @throws std::bad_alloc: nothing is lost; the next call goes on where this one ended
-    void tick(steady_time steady, wall_time now);
+    /// Takes the inbox, a share of the sweep, of the resize; publishes when it is time; tells news. To be
+    /// called every 100 ms or so; `steady` paces, by `resident` time it is judged what is fresh, `now` (wall time) dates.
+    /// @throws std::bad_alloc, or what `random` throws: nothing is lost; the next call goes on where this one ended.
+    /// Where it was for a larger filter or a whole, all else was done.
+    void tick(steady_time steady, wall_time resident, wall_time now);
+    /// Where no clock is ever set back, as in most tests.
+    void tick(steady_time steady, wall_time now) { tick(steady, now, now); }
 
     /// tick, with a whole sweep and the whole of a resize that is under way, and publishes
     /// whatever changed if loaded(): for tests, and before a stop.
-    void settle(steady_time steady, wall_time now);
+    void settle(steady_time steady, wall_time resident, wall_time now);
+    void settle(steady_time steady, wall_time now) { settle(steady, now, now); }
 
     [[nodiscard]] const publication& digests() const noexcept { return digests_; }
     /// Null: plan.news is 0. Its look() and wishes are any thread's.
@@ -194,11 +202,17 @@ private:
     void enter(const filter::key_hash& key, key_facts& facts, urgency what);
     void leave(std::size_t shard, key_facts& facts);
     void sweep(std::size_t shards, wall_time now);
-    void begin_resize();
-    void go_on_resizing(std::size_t keys);
+    void resize(std::size_t keys, steady_time steady, wall_time now);
+    void fill_next(std::size_t keys);
+    void take_next(steady_time steady, wall_time now);
     [[nodiscard]] bool must_resize() const;
     [[nodiscard]] bool must_publish(bool all_said, steady_time steady) const;
     void publish(steady_time steady, wall_time now);
+    void publish_as(const filter::digest_generation& generation,
+                    source_filters& of,
+                    steady_time steady,
+                    wall_time now);
+    void begin_news(steady_time steady) noexcept;
     bool end_step(steady_time steady);
     void tell(steady_time steady, bool at_once);
     void await_more() noexcept;
@@ -220,7 +234,6 @@ private:
     // The keeper's own.
     std::vector<source_event> in_hand_;
     std::size_t handled_ = 0;         // of in_hand_
-    bool unpublished_ = false;        // a publication failed half way
     bool trusts_no_promise_ = false;  // that one of in_hand_ has ended may be lost
     key_table table_;
     std::unique_ptr<source_filters> now_;
@@ -228,6 +241,7 @@ private:
     std::size_t filled_ = 0;
     std::size_t swept_ = 0;  // the shard to be swept next
     steady_time last_sweep_{}, last_publish_{};
+    steady_time resize_not_before_{}, publish_not_before_{};  // there was no memory for it
     std::uint64_t listed_ = 0, under_way_ = 0;
     std::uint64_t counter_ = 0, epoch_ = 0;
     std::uint64_t generations_ = 0, resizes_ = 0;

@@ -5,6 +5,7 @@
 #include "proxy/net/wakeup.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <exception>
 #include <iterator>
@@ -16,6 +17,9 @@
 // Each name has a coroutine that resolves it over and over. follow() begins another round, by which
 // the coroutines of the one before know that they are over; what all share outlives the discovery.
 // Nobody is told of what has not changed. A round that there is no memory for is not begun, and the one before goes on.
+//
+// A name's two families are two questions, of which one may be late, or lost. What the other brought is told at once, since it
+// is where siblings are; and the missing one is waited for, asked for anew, and until it was heard no address of it goes.
 
 namespace reprise::proxy::peer {
 namespace {
@@ -45,6 +49,22 @@ struct lookups {
     std::vector<net::standing_work> each;
     bool is_their_round = false;
 };
+
+/// The addresses of an answer, and those known of a family that it lacks.
+std::vector<asio::ip::address> with_unheard(const net::resolution& heard,
+                                            std::span<const asio::ip::address> known) {
+    auto all = heard.addresses;
+    std::copy_if(known.begin(), known.end(), std::back_inserter(all), [&](const auto& each) {
+        return heard.unheard && each.is_v6() == (*heard.unheard == net::ip_family::v6);
+    });
+    std::sort(all.begin(), all.end());
+    return all;
+}
+
+bool is_half(const attempt<net::resolved>& answer) noexcept {
+    return answer ? (*answer)->unheard.has_value()
+                  : answer.error().code == failure_code::dns_not_found;
+}
 
 // What the addresses of an entry are those of.
 std::string looked_up_for(const config::peer_options& entry) {
@@ -125,6 +145,18 @@ struct sibling_discovery::shared {
     [[nodiscard]] bool is_over(unsigned of) const {
         return stopped || of != round || names.timer().stopped();
     }
+    /// What name servers say of an entry's name. One that does not exist, by the last word of a look, has nobody; of
+    /// one that can't be resolved what is known stays.
+    void hear(std::size_t entry, const attempt<net::resolved>& answer, bool is_last_word) {
+        if (answer) {
+            by_entry[entry] = with_unheard(**answer, by_entry[entry]);
+        } else if (is_last_word && answer.error().code == failure_code::dns_not_found) {
+            by_entry[entry].clear();
+        } else {
+            return;
+        }
+        tell_if_new();
+    }
     /// Both lists, if one is another than was told last.
     void tell_if_new() {
         auto all = configured_siblings(peers, share, by_entry);
@@ -186,24 +218,27 @@ awaitable<void> sibling_discovery::run(std::shared_ptr<shared> all,
     }
     const auto sleeper = all->sleepers[entry];
     const auto name = looked_up_for(all->peers[entry]);
+    std::chrono::seconds till_whole = least_wait;
     while (!all->is_over(round)) {
         auto next = steady_now() + least_wait;
         try {
             auto answer = co_await all->names.resolve(name, steady_time::max());
+            if (!all->is_over(round) && is_half(answer)) {
+                all->hear(entry, answer, false);
+                answer = co_await all->names.resolve_whole(name, steady_time::max());
+            }
             if (all->is_over(round)) {
                 co_return;
             }
             const auto now = steady_now();
             next = now + least_wait;
+            all->hear(entry, answer, true);
             if (answer) {
-                auto addresses = (*answer)->addresses;
-                std::sort(addresses.begin(), addresses.end());
-                all->by_entry[entry].assign(addresses.begin(), addresses.end());
-                all->tell_if_new();
-                next = std::clamp((*answer)->valid_until, next, now + longest_wait);
-            } else if (answer.error().code == failure_code::dns_not_found) {
-                all->by_entry[entry].clear();
-                all->tell_if_new();
+                // A server that never answers for one family is not asked for it every five seconds for good.
+                const bool is_whole = !is_half(answer);
+                const auto longest = is_whole ? longest_wait : till_whole;
+                till_whole = is_whole ? least_wait : std::min(2 * till_whole, longest_wait);
+                next = std::clamp((*answer)->valid_until, next, now + longest);
             }
         } catch (const std::exception&) {  // no memory: it is looked up again soon
         }

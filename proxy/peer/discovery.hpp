@@ -42,7 +42,9 @@ struct peer_place {
     const config::peer_options& entry, std::span<const asio::ip::address> addresses, bool share);
 
 /// Keeps the list of siblings, and that of peers' addresses, true to the settings and to DNS. When
-/// a name can't be resolved what it stood for stays; one that does not exist stands for nothing.
+/// a name can't be resolved what it stood for stays; one that does not exist stands for nothing. So too
+/// of each family of addresses: one that is not heard of (its answer is late, or its question fails) keeps what
+/// it had, and is asked for anew after least_wait, twice that, and so on.
 ///
 /// Threads   the loop of `names`.
 class sibling_discovery {
@@ -60,7 +62,7 @@ public:
     void follow(std::vector<config::peer_options> peers, bool share);
     void stop();
 
-    /// Never asked more often, whatever a TTL says.
+    /// Never looked up more often, whatever a TTL says; but a family that is late is waited for.
     static constexpr std::chrono::seconds least_wait{5};
     static constexpr std::chrono::seconds longest_wait{300};
 

@@ -9,8 +9,7 @@ namespace reprise::proxy::peer {
 
 namespace {
 
-// What could not be done, for want of memory, is due at once, and what comes may be nothing to be told: it is looked at so
-// often, and no more.
+// What is due already, or comes, may be nothing to be told: it is looked at so often, and no more.
 constexpr std::chrono::milliseconds least_between_looks{1};
 
 }  // namespace

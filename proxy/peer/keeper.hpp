@@ -21,7 +21,8 @@ public:
     /// When there is something to do next.
     struct plan {
         steady_time until = steady_time::max();  ///< then at the latest; not within a millisecond
-        /// For each source: what comes to it from then on is looked at at once, but not within a millisecond.
+        /// For each source: what comes to it from then on is looked at at once, but not within a millisecond. Never: it
+        /// waits for the next look.
         std::array<steady_time, waited_for_count> from{};
     };
 
@@ -32,7 +33,7 @@ public:
     keeper(const keeper&) = delete;
     keeper& operator=(const keeper&) = delete;
 
-    /// Begins. `look` does what is due, and says when to come again. Once.
+    /// Begins. `look` does what is due, and says when to come again. Once. @pre it does not throw
     void begin(std::function<plan()> look);
     /// Ends the thread, when a look that runs is over; it never begins again.
     void end();

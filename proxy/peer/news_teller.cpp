@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <utility>
 
 namespace reprise::proxy::peer {
 namespace {
@@ -12,11 +13,15 @@ constexpr std::chrono::minutes plain_for{5};
 
 void news_teller::listen(steady_time now) {
     auto wishes = shelf_.take_wishes();
-    bases_.insert(bases_.end(), wishes.bases.begin(), wishes.bases.end());
     awaited_ = awaited_ || wishes.current;
     whole_ = whole_ || wishes.whole;
     if (wishes.plain) {
         plain_at_ = now;
+    }
+    if (bases_.empty()) {
+        std::swap(bases_, wishes.bases);  // which takes no memory
+    } else {
+        bases_.insert(bases_.end(), wishes.bases.begin(), wishes.bases.end());
     }
 }
 

@@ -3,6 +3,7 @@
 #include "proxy/base/relaxed.hpp"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 namespace reprise::proxy::peer {
@@ -42,12 +43,22 @@ void news_waits::count(const waiter& one, bool comes) noexcept {
     }
 }
 
-void news_waits::end(waiter& one) {
+// Whoever wakes has others to wake as well, or is the keeper, which nobody would begin anew.
+void news_waits::wake(waiter& one) noexcept {
+    try {
+        one.signal.notify();
+        one.is_owed = false;
+    } catch (const std::bad_alloc&) {
+        one.is_owed = true;  // by the keeper's next look
+    }
+}
+
+void news_waits::end(waiter& one) noexcept {
     if (!one.ended) {
         one.ended = true;
         count(one, false);
     }
-    one.signal.notify();
+    wake(one);
 }
 
 news_waits::wait news_waits::enter(const wanted& what,
@@ -84,20 +95,20 @@ news_waits::wait news_waits::enter(const wanted& what,
     return {*this, std::prev(waiters_.end())};
 }
 
-void news_waits::wake_behind(const wanted& newest) {
+void news_waits::wake_behind(const wanted& newest) noexcept {
     const std::scoped_lock lock{guard_};
-    for (const auto& one : waiters_) {
-        bool is_behind = false;
+    for (auto& one : waiters_) {
+        bool is_behind = one.is_owed;
         for (std::size_t i = 0; i < waited_for_count; ++i) {
             is_behind = is_behind || (newest[i] && one.what[i] && one.what[i] != newest[i]);
         }
         if (is_behind) {
-            one.signal.notify();
+            wake(one);
         }
     }
 }
 
-void news_waits::end_all(bool for_good) {
+void news_waits::end_all(bool for_good) noexcept {
     const std::scoped_lock lock{guard_};
     over_ = over_ || for_good;
     for (auto& one : waiters_) {

@@ -36,6 +36,7 @@ private:
         std::string address, name;
         net::wakeup::signal signal;
         bool ended = false;
+        bool is_owed = false;  // to be woken: there was no memory for that
     };
     using place = std::list<waiter>::iterator;
 
@@ -64,10 +65,11 @@ public:
                              std::string name,
                              net::wakeup::signal signal);
 
-    /// Wakes, once each, those that wait for one of these sources and hold something else than its newest.
-    void wake_behind(const wanted& newest);
+    /// Wakes, once each, those that wait for one of these sources and hold something else than its newest, and those
+    /// that there was no memory to wake before.
+    void wake_behind(const wanted& newest) noexcept;
     /// Ends all waits there are, and with `for_good` those to come: the program ends.
-    void end_all(bool for_good);
+    void end_all(bool for_good) noexcept;
 
     [[nodiscard]] std::size_t waiting() const;
     /// How many wait for this and were not ended. No lock.
@@ -76,7 +78,8 @@ public:
     }
 
 private:
-    void end(waiter& one);
+    static void wake(waiter& one) noexcept;
+    void end(waiter& one) noexcept;
     void count(const waiter& one, bool comes) noexcept;
 
     mutable std::mutex guard_;

@@ -9,8 +9,11 @@
 
 #include <algorithm>
 #include <bit>
-#include <openssl/rand.h>
+#include <cerrno>
+#include <exception>
+#include <new>
 #include <stdexcept>
+#include <sys/random.h>
 #include <utility>
 
 // The book is made anew on the home loop alone (publish_book), whatever changed; what others are
@@ -22,19 +25,41 @@ namespace reprise::proxy::peer {
 namespace {
 
 // Tried again ten times, or once, a second.
-constinit log::seldom no_memory_for_digest, no_memory_to_share;
+constinit log::seldom not_all_is_told, no_memory_to_share;
 
 static_assert(most_slots == config::most_siblings);
 
 /// Names of peers are resolved by then, or their servers are down.
 constexpr std::chrono::seconds unknown_for{10};
 
+// The system's own, which needs no memory: libcrypto's takes some when a thread first asks it, and of all threads the keeper asks
+// when it has just taken what a larger filter needs.
 std::uint64_t random_word() {
     std::uint64_t word = 0;
-    if (RAND_bytes(reinterpret_cast<unsigned char*>(&word), sizeof word) != 1) {
-        throw std::runtime_error{"no random numbers: the system's generator failed"};
+    while (::getrandom(&word, sizeof word, 0) != static_cast<ssize_t>(sizeof word)) {
+        if (errno != EINTR) {
+            throw std::runtime_error{"no random numbers: the system's generator failed"};
+        }
     }
     return word;
+}
+
+// What siblings are told of one source. Whatever fails, the keeper's thread goes on: nobody would begin it anew.
+template <class Tick>
+bool try_to_tell(const Tick& tick) noexcept {
+    try {
+        tick();
+        return true;
+    } catch (const std::exception& thrown) {
+        if (const auto more = not_all_is_told.due()) {
+            const bool lacks = dynamic_cast<const std::bad_alloc*>(&thrown) != nullptr;
+            log::error("digest: ",
+                       std::string_view{lacks ? "out of memory" : thrown.what()},
+                       "; what siblings are told may be behind",
+                       *more);
+        }
+    }
+    return false;
 }
 
 peer::fleet_secret secret_of(const config::digest_options& options) {
@@ -130,7 +155,7 @@ void peering::held(cache::holder by,
                    const filter::key_hash& key,
                    std::string_view url,
                    wall_time until) noexcept {
-    source_.held(by, key, url, until, wall_now());
+    source_.held(by, key, url, until, resident_now());
 }
 
 void peering::gone(cache::holder by, const filter::key_hash& key) noexcept {
@@ -191,8 +216,9 @@ void peering::begin(asio::io_context& home,
 }
 
 void peering::adopt(const config::options& options, parent_credentials credentials) {
+    auto peers = options.peers;
     table_.set_hit_worth(options.peering.hit_worth);
-    peers_ = options.peers;
+    peers_ = std::move(peers);
     credentials_ = std::move(credentials);
     have_homes_.store(options.peering.homes, relaxed);
     if (!options.peering.homes) {
@@ -255,45 +281,35 @@ news_shelf* peering::news_of(peer::waited_for what) {
 }
 
 // What was seen is told along with what came to the digest, in one answer.
-keeper::plan peering::look() {
+keeper::plan peering::look() noexcept {
     const auto now = steady_now();
-    // What one has no memory for keeps no other from being told.
-    const auto attempt = [](auto&& tick) {
-        try {
-            tick();
-        } catch (const std::bad_alloc&) {
-            if (const auto more = no_memory_for_digest.due()) {
-                log::error("digest: out of memory; what changed is not in it yet", *more);
-            }
+    keeper::plan next;
+    // What one fails in keeps no other from being told. It is due at once, and has to wait for the next look in any case: to ask
+    // for the same memory a thousand times a second gives nobody any.
+    const auto keep = [&next](waited_for what, const auto& of, const auto& tick) {
+        auto& from = next.from[static_cast<std::size_t>(what)];
+        if (try_to_tell(tick)) {
+            next.until = std::min(next.until, of.due_at());
+            from = of.next_news();
+        } else {
+            from = steady_time::max();
         }
     };
     const auto* const shelf = source_.news();
     const auto newest = shelf != nullptr ? shelf->newest() : filter::digest_generation{};
-    attempt([&] { source_.tick(now, wall_now()); });
+    keep(waited_for::digest, source_, [&] { source_.tick(now, resident_now(), wall_now()); });
     if (seen_source_) {
         // Not where more wait for what was seen alone: they are told at its own pace.
-        const bool is_told = shelf != nullptr && shelf->newest() != newest &&
-                             waits_.waiting(waited_for::seen) <= waits_.waiting(waited_for::digest);
-        attempt([&] { seen_source_->tick(now, wall_now(), is_told); });
+        const bool rides = shelf != nullptr && shelf->newest() != newest &&
+                           waits_.waiting(waited_for::seen) <= waits_.waiting(waited_for::digest);
+        keep(waited_for::seen, *seen_source_, [&] { seen_source_->tick(now, wall_now(), rides); });
     }
     // Both at once, so that whoever waits for both is woken when both are there.
     waits_.wake_behind(std::exchange(told_, {}));
     if (members_) {
-        attempt([&] { members_->tick(now, wall_now()); });
+        keep(waited_for::members, *members_, [&] { members_->tick(now, wall_now()); });
     }
     waits_.wake_behind(std::exchange(told_, {}));
-    keeper::plan next;
-    const auto mind = [&next](waited_for what, const auto& of) {
-        next.until = std::min(next.until, of.due_at());
-        next.from[static_cast<std::size_t>(what)] = of.next_news();
-    };
-    mind(waited_for::digest, source_);
-    if (seen_source_) {
-        mind(waited_for::seen, *seen_source_);
-    }
-    if (members_) {
-        mind(waited_for::members, *members_);
-    }
     return next;
 }
 
@@ -484,13 +500,29 @@ void peering::note_who_lives() {
     if (!tell_who_lives_.exchange(false, relaxed) && live == lived_) {
         return;
     }
-    lived_ = live;
-    asio::post(*home_loop_, [this, live = std::move(live)] {
-        if (live_ && !left_) {
-            live_ = live;
-            publish_book();
-        }
-    });
+    try {
+        auto said = live;
+        asio::post(*home_loop_, [this, live = std::move(live)] { take_who_lives(live); });
+        lived_ = std::move(said);
+    } catch (...) {
+        tell_who_lives_.store(true, relaxed);
+        throw;
+    }
+}
+
+// What of it there was no memory for is said again: else all that belongs to others would be our own until one of them
+// comes or goes.
+void peering::take_who_lives(const std::vector<live_node>& live) {
+    if (!live_ || left_) {
+        return;
+    }
+    try {
+        live_ = live;
+        publish_book();
+    } catch (...) {
+        tell_who_lives_.store(true, relaxed);
+        throw;
+    }
 }
 
 // Accelerators' keys are no URLs that a sibling can be asked for.

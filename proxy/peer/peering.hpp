@@ -87,6 +87,7 @@ public:
                const config::options& options,
                std::function<void(book_ptr)> publish);
     /// Other peers, and what its parents are told of who this is. Home loop.
+    /// @throws std::bad_alloc: some of it may be in force; the same again makes it all
     void adopt(const config::options& options, parent_credentials credentials);
     /// Ends what runs on the home loop. Home loop.
     void leave();
@@ -152,7 +153,9 @@ public:
     /// `url` was asked for. @pre shares()
     void note_seen(std::string_view url, wall_time now) noexcept;
     /// Once a second: remembers what was asked for as long as `own` (the admission filter's
-    /// settings) says; logs once which sibling answers in our name. Any thread, one at a time.
+    /// settings) says; says who lives, by which URLs have their homes; logs once which sibling answers in our
+    /// name. Any thread, one at a time.
+    /// @throws std::bad_alloc: the next call does what this did not
     void housekeep(const filter::admission_settings& own, wall_time now);
 
     /// What the fleet is told of this node from now on (FLEET.md); what digests know is filled in here.
@@ -182,12 +185,13 @@ public:
 private:
     [[nodiscard]] std::shared_ptr<const filter::digest> own_digest() const;
     void count_answer(const resource_answer& answer) noexcept;
-    [[nodiscard]] keeper::plan look();
+    [[nodiscard]] keeper::plan look() noexcept;
     [[nodiscard]] peer::source_signals signals_for(peer::waited_for what);
     /// Null: there is none, or it is told by no news.
     [[nodiscard]] news_shelf* news_of(peer::waited_for what);
     void warn_of_namesakes();
     void note_who_lives();
+    void take_who_lives(const std::vector<live_node>& live);
     void publish_book();
 
     const peer::fleet_secret secret_;

@@ -9,6 +9,7 @@
 #include <boost/beast/http/verb.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <optional>
 
 // A request becomes a `decision` first: may this asker have it, and which bytes? There is a decide_
@@ -510,7 +511,9 @@ resource_answer answer(const http::request_head& request,
             out.first = filter::squid_block_bytes;
             out.pause = squid_pause;
         }
-        out.handed_out = std::move(made.of);
+        if (made.of) {
+            made.of->fetched.store(true, std::memory_order_relaxed);
+        }
     }
     out.seen = std::move(made.seen);  // of a GET alone
     return out;

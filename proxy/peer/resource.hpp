@@ -37,8 +37,9 @@
 //
 // None of these is anything to the figures, which are new each time.
 //
-// Pure: no socket, no clock, no random number. An asker that has to wait is told so, and comes
-// again.
+// Pure: no socket, no clock, no random number; but what is handed out is noted as fetched. An asker that has to wait is told so,
+// and comes again. An answer holds the bytes that are sent, and nothing else of their generation, which is several times as
+// much: it may be read slowly, while many generations come and go.
 
 #include "proxy/base/clock.hpp"
 #include "proxy/http/message_head.hpp"
@@ -154,8 +155,6 @@ struct resource_answer {
     /// head and so many bytes of the body, wait, then the rest. 0: all at once.
     std::size_t first = 0;
     std::chrono::milliseconds pause{0};
-    /// What the peer will hold once this is sent: set its `fetched`. Null: nothing new.
-    std::shared_ptr<const published> handed_out;
     /// waiting: for how long at most, and what it holds (none: it wants the whole).
     std::chrono::seconds wait{0};
     std::optional<filter::digest_generation> since;
@@ -167,7 +166,7 @@ struct resource_answer {
 };
 
 /// The answer to a GET or HEAD of one of the resources. Total. O(head), no copy of a digest. To wait
-/// is for a GET with `wait` alone.
+/// is for a GET with `wait` alone. What the peer will hold once it is sent is `fetched` from now on.
 [[nodiscard]] resource_answer answer(const http::request_head& request,
                                      const asker& who,
                                      const offered& what,

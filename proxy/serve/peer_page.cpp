@@ -1,9 +1,12 @@
 #include "proxy/serve/peer_page.hpp"
 
 #include "proxy/http/forwarding.hpp"
+#include "proxy/net/deadlines.hpp"
 #include "proxy/peer/resource.hpp"
 
 #include <boost/asio/steady_timer.hpp>
+
+#include <chrono>
 
 namespace reprise::proxy::serve {
 
@@ -12,6 +15,12 @@ namespace {
 // An index is loaded at the speed of the disk.
 constexpr std::chrono::seconds longest_wait{60};
 constexpr std::chrono::milliseconds between_waits{100};
+
+// What is sent here is made anew again and again, so that each of many slow readers may keep one of its own. A sibling gives
+// a digest up behind 55 seconds (peer/digest_fetch: thirty, and what it waits for news), and figures behind five; a Squid has
+// begun to ask for the next behind five minutes.
+constexpr std::chrono::seconds sibling_takes_at_most{60};
+constexpr std::chrono::seconds squid_takes_at_most{300};
 
 std::string_view text_of(const std::vector<std::byte>& bytes) noexcept {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -59,9 +68,6 @@ awaitable<ended_or_next> peer_page::give() {
     x_.book.how = outcome::local;
     x_.book.status = page.status;
     x_.book.reason = peer::to_string(page.what);
-    if (page.handed_out) {
-        page.handed_out->fetched.store(true, std::memory_order_relaxed);
-    }
     x_.out.begin();
     x_.out.add(page.head);
     if (!page.text.empty()) {
@@ -79,7 +85,7 @@ awaitable<ended_or_next> peer_page::give() {
     if (const auto at_once = x_.out.send_now()) {
         co_return *at_once;
     }
-    const auto sent = co_await x_.out.send();
+    const auto sent = co_await send_until(steady_now() + sibling_takes_at_most);
     co_return sent == ended::keep ? x_.out.end() : sent;
 }
 
@@ -121,10 +127,19 @@ awaitable<ended> peer_page::wait_for_news(const peer::asker& who, peer::resource
     }
 }
 
+// Whoever has not taken it by then is broken off, though limits.body_rate may be kept.
+awaitable<ended> peer_page::send_until(steady_time until) {
+    net::deadline too_late{
+        x_.w.timer, [this] { (void)x_.out.break_off(outcome::client_gone, x_.book.reason); }};
+    too_late.expire_at(until);
+    co_return co_await x_.out.send();
+}
+
 awaitable<ended> peer_page::send_in_two(const peer::resource_answer& page) {
+    const auto until = steady_now() + squid_takes_at_most;
     const auto body = text_of(*page.body);
     x_.out.add(body.substr(0, page.first));
-    auto sent = co_await x_.out.send();
+    auto sent = co_await send_until(until);
     if (sent != ended::keep) {
         co_return sent;
     }
@@ -132,7 +147,7 @@ awaitable<ended> peer_page::send_in_two(const peer::resource_answer& page) {
     timer.expires_after(page.pause);
     (void)co_await timer.async_wait(use_tuple);
     x_.out.add(body.substr(page.first));
-    sent = co_await x_.out.send();
+    sent = co_await send_until(until);
     co_return sent == ended::keep ? x_.out.end() : sent;
 }
 

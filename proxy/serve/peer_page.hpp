@@ -10,7 +10,8 @@ namespace reprise::proxy::serve {
 [[nodiscard]] bool is_for_peers(const exchange_state& x) noexcept;
 
 /// A peer's page. A Squid that comes before the digest is there may have to wait for it, and may
-/// have it in two pieces. A sibling that follows by news waits until there is some.
+/// have it in two pieces. A sibling that follows by news waits until there is some. Whoever has not taken
+/// it within a minute, of a Squid five, is broken off.
 class peer_page {
 public:
     explicit peer_page(exchange_state& x) : x_{x} {}
@@ -21,6 +22,7 @@ private:
     [[nodiscard]] awaitable<ended> wait_until_ready();
     [[nodiscard]] awaitable<ended> wait_for_news(const peer::asker& who,
                                                  peer::resource_answer& page);
+    [[nodiscard]] awaitable<ended> send_until(steady_time until);
     [[nodiscard]] awaitable<ended> send_in_two(const peer::resource_answer& page);
 
     exchange_state& x_;

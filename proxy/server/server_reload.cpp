@@ -1,5 +1,6 @@
 #include "config/changes.hpp"
 #include "proxy/base/log.hpp"
+#include "proxy/net/standing_work.hpp"
 #include "proxy/server/listening_worker.hpp"
 #include "proxy/server/obstacles.hpp"
 #include "proxy/server/server.hpp"
@@ -9,10 +10,13 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <exception>
 #include <future>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 // Other settings for the program that runs: all of them or nothing, and what waits for the next start.
@@ -165,35 +169,93 @@ std::vector<std::string> server::take_over(config::options next) {
     common_.store.set_exponent(common_.advice.exponent());
     admin_->reconfigure(options.admin, std::move(gate));
     if (common_.peers) {
-        tell_peers(made, std::move(credentials));
+        if (auto remark = tell_peers(made, std::move(credentials))) {
+            remarks.push_back(std::move(*remark));
+        }
     }
     publish(made);
     return remarks;
 }
 
+/// Of settings that are taken over, until they are.
+struct server::peers_to_adopt {
+    peers_to_adopt(thread::settings_ptr next, peer::parent_credentials said)
+        : of{std::move(next)},
+          credentials{std::move(said)} {}
+
+    /// `failed`: null, where they are taken over.
+    void note_tried(const std::exception_ptr& failed) {
+        if (std::exchange(is_tried, true)) {
+            return;
+        }
+        if (failed) {
+            tried.set_exception(failed);
+        } else {
+            tried.set_value();
+        }
+    }
+
+    const thread::settings_ptr of;
+    const peer::parent_credentials credentials;
+    std::promise<void> tried;  // once
+    bool is_tried = false;
+};
+
+// Nobody reloads for what an operator was not told of, and who was told may be a script: so they come by themselves, however
+// often memory ends meanwhile, unless later ones are there.
+awaitable<void> server::adopt_peers(std::shared_ptr<peers_to_adopt> told) {
+    const bool is_again = told->is_tried;
+    if (peers_to_come_ != told || (is_again && common_.draining.load(std::memory_order_relaxed))) {
+        co_return;
+    }
+    try {
+        common_.peers->adopt(told->of->options, told->credentials);
+    } catch (...) {
+        told->note_tried(std::current_exception());
+        throw;
+    }
+    peers_to_come_ = nullptr;
+    told->note_tried(nullptr);
+    if (is_again) {
+        log::info("settings: the peers are taken over");
+    }
+}
+
 // A new peer is one from the first request under the new settings on: else a tunnel would lead to it meanwhile, or
 // peering.never_direct refuse everything for want of parents that come with it. So the book waits for publish().
-void server::tell_peers(const thread::settings_ptr& next, peer::parent_credentials credentials) {
-    std::promise<void> done;
-    const auto are_told = done.get_future();
-    auto tell =
-        [this, next, credentials = std::move(credentials), done = std::move(done)]() mutable {
-            common_.peers->adopt(next->options, credentials);
-            done.set_value();
-        };
+std::optional<std::string> server::tell_peers(const thread::settings_ptr& next,
+                                              peer::parent_credentials credentials) {
+    const auto told = std::make_shared<peers_to_adopt>(next, std::move(credentials));
+    auto tried = told->tried.get_future();
+    auto& home = workers_.front()->w.io;
+    net::standing_work adopts{home, [this, told] { return adopt_peers(told); }};
+    auto begin = [this, told, adopts = std::move(adopts)]() mutable {
+        peers_to_come_ = told;
+        std::move(adopts).begin();
+    };
     const auto wait_with_books = [this](bool does) {
         const std::lock_guard lock{book_guard_};
         book_waits_ = does;
     };
     wait_with_books(true);
     try {
-        asio::post(workers_.front()->w.io, std::move(tell));
-        if (!common_.draining.load(std::memory_order_relaxed)) {
-            (void)are_told.wait_for(reload_patience);
-        }
+        asio::post(home, std::move(begin));
     } catch (...) {
         wait_with_books(false);
         throw;
+    }
+    if (common_.draining.load(std::memory_order_relaxed)) {
+        return std::nullopt;
+    }
+    if (tried.wait_for(reload_patience) != std::future_status::ready) {
+        return "warning: peers: not taken over yet: that waits for the thread that minds them";
+    }
+    try {
+        tried.get();
+        return std::nullopt;
+    } catch (const std::exception& failed) {
+        return "warning: peers: not taken over yet (" + std::string{failed.what()} +
+               "): that is tried again each second";
     }
 }
 

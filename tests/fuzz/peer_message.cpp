@@ -81,7 +81,7 @@ void try_request(std::string_view bytes, std::uint8_t standing) {
     require(read.status == given.status);
     require(given.body == nullptr || given.status == 200);
     require(given.body == nullptr || who.is_reprise || who.is_squid);
-    require(given.handed_out == nullptr || (who.is_reprise && !who.signing));
+    require(given.body == nullptr || given.first > 0 || (who.is_reprise && !who.signing));
     require(given.text.empty() ||
             ((given.status == 403 || given.status == 400) && given.body == nullptr));
     require(given.first == 0 || given.first < given.body->size());

@@ -37,7 +37,7 @@ public:
               const filter::key_hash& key,
               std::string_view url,
               wall_time until) noexcept override {
-        source_.held(by, key, url, until, wall_now());
+        source_.held(by, key, url, until, resident_now());
     }
     void gone(holder by, const filter::key_hash& key) noexcept override { source_.gone(by, key); }
     void outdated(const filter::key_hash& key) noexcept override { source_.outdated(key); }
@@ -101,7 +101,7 @@ void run(std::uint64_t seed, disk_write when) {
     steady_time clock{std::chrono::hours{1}};
     const auto tick = [&] {
         clock += std::chrono::milliseconds{100};
-        during.source().tick(clock, wall_now());
+        during.source().tick(clock, resident_now());
     };
     std::vector<std::pair<std::string, stored_ptr>> in_memory;
     bool grew = false;
@@ -177,7 +177,7 @@ void run(std::uint64_t seed, disk_write when) {
         }
         store.disk()->stop();
         REQUIRE(eventually([&] { return during.is_loaded.load(); }));
-        during.source().settle(clock, wall_now());
+        during.source().settle(clock, resident_now());
     }
     const auto figures = during.source().figures();
     CHECK(figures.resizes >= 2);
@@ -190,7 +190,7 @@ void run(std::uint64_t seed, disk_write when) {
     for (const auto& [url, response] : in_memory) {
         (void)again.made->memory().put(key_of(url), url, response);
     }
-    anew.source().settle(clock, wall_now());
+    anew.source().settle(clock, resident_now());
     const auto one = during.source().digests().now();
     const auto other = anew.source().digests().now();
     REQUIRE(one);

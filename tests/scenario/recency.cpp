@@ -1,6 +1,7 @@
 // What is kept is the most recent response (RFC 9111 4), whichever of several ends last, and what
 // is kept ages whatever becomes of the clock.
 
+#include "tests/scenario/fleet.hpp"
 #include "tests/scenario/world.hpp"
 #include "tests/support/stepped_clock.hpp"
 
@@ -103,6 +104,23 @@ TEST_SUITE("scenario/recency") {
         w.clock.advance(-3600);
         w.origin.on("/a", ok(keeps, "new"));
         CHECK(eventually([&] { return w.get("/a").body == "new"; }));
+    }
+
+    TEST_CASE(
+        "what is stored while the clock is behind is listed for siblings as long as it is fresh") {
+        stepped_clock clock;
+        fleet f{2, node_settings(), clock.environment()};
+        f.origin.on("/a", ok(keeps, "hello"));
+        CHECK(f[0].get(f.origin.url("/a")).body == "hello");
+        REQUIRE(f.holds(1, "n0", 1));
+        clock.advance(-7200);
+        f.origin.on("/short", ok("Cache-Control: max-age=24\r\n", "short"));
+        CHECK(f[0].get(f.origin.url("/short")).body == "short");
+        REQUIRE(f.holds(1, "n0", 2));
+        // Ten seconds before its end it is of no use to others any more.
+        CHECK(eventually([&] { return f.told(1, "n0") == 1; }, 3 * patience));
+        CHECK(f.claims(1, f.origin.url("/a")));
+        CHECK_FALSE(f.claims(1, f.origin.url("/short")));
     }
 
     TEST_CASE("what is stored while the clock is behind is as fresh as it says") {

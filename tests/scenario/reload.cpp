@@ -1,7 +1,9 @@
 // New settings for the running program, by SIGHUP and POST /reload: all of them or nothing, and what
 // waits for the next start is said.
 
+#include "tests/scenario/fleet.hpp"
 #include "tests/scenario/world.hpp"
+#include "tests/support/counted_allocations.hpp"
 
 #include <algorithm>
 #include <csignal>
@@ -284,6 +286,64 @@ TEST_SUITE("scenario/reload") {
         CHECK(times(done.body, "would fail") == 3);  // what the program holds itself is none
         w.origin.on("/a", ok("Cache-Control: max-age=60\r\n", "hello"));
         CHECK_FALSE(cache_status_of(w.get("/a")).stored);
+    }
+
+    TEST_CASE(
+        "a shorter admission.save_every is in force at once, not when the longer one is over") {
+        const temp_dir at;
+        auto settings = basic_settings();
+        settings["admission"] = {{"state", at.file("state")}, {"save_every", "24h"}};
+        const proxy_process proxy{settings};
+        CHECK_FALSE(std::filesystem::exists(at.file("state")));
+        settings["admission"]["save_every"] = "1s";
+        proxy.reload(settings);
+        CHECK(eventually([&] { return std::filesystem::exists(at.file("state")); }));
+    }
+
+    TEST_CASE("peers that there was no memory to take over come when there is, and are said to") {
+        if (sanitized) {
+            return;  // which allocates by itself
+        }
+        counted_allocations memory;
+        auto settings = node_settings();
+        settings["peers"] = json::array({peer_at("former", 1)});
+        const proxy_process proxy{settings, memory.environment()};
+        const auto follows = [&](const char* name) {
+            return proxy.stats().at("siblings").at("state").contains(name);
+        };
+        REQUIRE(eventually([&] { return follows("former"); }));
+        settings["peers"] = json::array({peer_at("next", 2)});
+        proxy.rewrite_settings(settings);
+        memory.workers_lack_memory(true);
+        proxy.signal(SIGHUP);
+        CHECK(eventually(
+            [&] {
+                return proxy.errors().find("settings: warning: peers: not taken over yet") !=
+                       std::string::npos;
+            },
+            2 * patience));
+        CHECK(eventually(
+            [&] { return proxy.errors().find("settings reloaded") != std::string::npos; },
+            2 * patience));
+        CHECK_FALSE(follows("next"));
+        memory.workers_lack_memory(false);
+        CHECK(eventually([&] { return follows("next"); }));
+        CHECK_FALSE(follows("former"));
+    }
+
+    TEST_CASE("an accelerator that asks nobody for the passwords that a reload brings is named") {
+        const temp_dir at;
+        auto settings = operated_settings(at);
+        settings["listeners"].push_back({{"address", "127.0.0.1:0"},
+                                         {"mode", "accelerator"},
+                                         {"upstream", "http://127.0.0.1:9"}});
+        world w{settings};
+        settings["access"]["tokens_file"] = at.write("tokens", "ann:0123456789abcdef\n");
+        ::chmod(at.file("tokens").c_str(), 0600);
+        const auto done = post_reload(w.proxy, settings);
+        CAPTURE(done.body);
+        CHECK(done.status == 200);
+        CHECK(times(done.body, "\nwarning: listeners[1].mode: \"accelerator\": ") == 1);
     }
 
 }  // TEST_SUITE

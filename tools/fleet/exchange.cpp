@@ -384,10 +384,8 @@ void exchange::pull(node_number reader, digest_number node, bool seen) {
     }
     static const std::vector<std::byte> nothing;
     const auto& body = reply.body ? *reply.body : nothing;
-    if (reply.handed_out) {
-        reply.handed_out->fetched.store(true, std::memory_order_relaxed);
-    }
-    const auto etag = reply.handed_out ? reply.handed_out->etag : std::string{};
+    const bool is_digest = reply.what == answered::whole || reply.what == answered::delta;
+    const auto etag = is_digest ? told->etag : std::string{};
     follower.answered(
         {.status = reply.status, .etag = etag, .node = {}, .tells_news = by_news, .body = body},
         {},

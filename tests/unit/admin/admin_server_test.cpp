@@ -1,5 +1,6 @@
 #include "proxy/admin/admin_server.hpp"
 #include "tests/support/waiting.hpp"
+#include "tests/unit/net/memory_ends.hpp"
 
 #include <boost/asio/connect.hpp>
 #include <boost/asio/io_context.hpp>
@@ -17,6 +18,8 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <stdexcept>
 #include <string>
 #include <sys/socket.h>
 #include <thread>
@@ -135,6 +138,31 @@ struct slow_server {
     std::uint16_t port = 0;
     std::string host;
     admin_server server;
+};
+
+// One with a page, /fails, behind whose failure there is no memory for the page that would say so.
+struct poor_server {
+    poor_server() {
+        server.add_route(
+            {boost::beast::http::verb::get, "/fails", false, "", [](const auto&) -> admin_response {
+                 static std::optional<net::memory_ends> lack;
+                 const std::runtime_error broken{"no page of that name"};
+                 lack.emplace(0u, 2u);  // for the log's line, and for the page
+                 throw broken;
+             }});
+        const auto bound = server.start(any_port());
+        REQUIRE(bound.has_value());
+        port = bound->port;
+        host = "127.0.0.1:" + std::to_string(port);
+    }
+
+    std::uint16_t port = 0;
+    std::string host;
+    admin_server server{{.ready = [] { return readiness::ready; },
+                         .stats = [] { return stats_inputs{}; },
+                         .reload = {},
+                         .tick = {}},
+                        {.request = 300ms}};
 };
 
 // A blocking client whose every read ends within ten seconds.
@@ -466,6 +494,14 @@ TEST_SUITE("admin/admin_server") {
         CHECK(has_status(answer_to("GET /stats"), 503));  // as many wait as may
         CHECK(has_status(answer_to("GET /"), 200));
         running.let_go();
+        CHECK(tests::eventually([&] { return has_status(ask(running, "GET /stats"), 200); }));
+    }
+
+    TEST_CASE(
+        "a handler that fails, and no memory to say so, ends one answer and not the program") {
+        const poor_server running;
+        const auto asking = known_to(running);
+        CHECK(has_status(ask_by(*asking, running, "GET /fails"), 504));
         CHECK(tests::eventually([&] { return has_status(ask(running, "GET /stats"), 200); }));
     }
 

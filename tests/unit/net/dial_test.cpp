@@ -256,6 +256,39 @@ TEST_CASE("that all local ports are in use is our own lack, that no address lead
     CHECK(nothing_left(asio::error::no_descriptors, {ip("127.0.0.1"), 80}));
 }
 
+TEST_CASE("a family that is late is connected to where the other's addresses lead nowhere") {
+    dial_bench bench;
+    auto origin = listen_on_loopback(bench.io);
+    const auto port = origin.local_endpoint().port();
+    constexpr auto later_than_anybody_waits = 600ms;
+    bench.server.set(
+        "late.test", dns_type::a, {0, {"127.0.0.1"}, 60, false, later_than_anybody_waits});
+    SUBCASE("nobody listens there") {
+        bench.server.set("late.test", dns_type::aaaa, {0, {"::1"}});
+    }
+    SUBCASE("the guard lets nobody through to them") {
+        bench.server.set("late.test", dns_type::aaaa, {0, {"fe80::1"}});
+    }
+    SUBCASE("a server knows of no such name in that family") {
+        constexpr int no_such_name = 3;
+        bench.server.set("late.test", dns_type::aaaa, {no_such_name});
+    }
+    const auto socket = bench.to("late.test", port);
+    REQUIRE(socket.has_value());
+    CHECK(socket->remote_endpoint() == origin.local_endpoint());
+    CHECK(bench.names.asked() == 1);
+}
+
+TEST_CASE("where no family can be connected to, the one that refused is named") {
+    dial_bench bench;
+    const closed_port closed{bench.io};
+    bench.server.set("late.test", dns_type::a, {0, {"127.0.0.1"}});
+    bench.server.set("late.test", dns_type::aaaa, {0, {"fe80::1"}, 60, false, 600ms});
+    const auto socket = bench.to("late.test", closed.port);
+    REQUIRE(socket.has_error());
+    CHECK(socket.error().code == failure_code::connect_refused);
+}
+
 TEST_CASE("a name that does not exist is the resolver's error") {
     dial_bench bench;
     const auto socket = bench.to("missing.test", 80);

@@ -269,6 +269,142 @@ TEST_CASE("the family that comes late makes what is kept hold no longer, whateve
     CHECK((**nothing_now)->valid_until <= (*nothing)->valid_until);
 }
 
+TEST_CASE("half of an answer says which family it lacks, and a whole one that it lacks none") {
+    with_dns test;
+    test.server.set("six.test", dns_type::a, {.silent = true});
+    test.server.set("six.test", dns_type::aaaa, {0, {"2001:db8::1"}});
+    test.server.set("four.test", dns_type::a, {0, {"192.0.2.1"}});
+    test.server.set("four.test", dns_type::aaaa, {.silent = true});
+    test.server.set_v4("whole.test", "192.0.2.2");
+    test.options.timeout = 60s;
+    resolver names{test.timer, test.options};
+    const auto unheard_of = [&](const char* name) {
+        const auto found = test.ask(names, name);
+        REQUIRE(found.has_value());
+        return (*found)->unheard;
+    };
+    CHECK(unheard_of("six.test") == ip_family::v4);
+    CHECK(unheard_of("four.test") == ip_family::v6);
+    CHECK(unheard_of("whole.test") == std::nullopt);
+    CHECK(unheard_of("whole.test") == std::nullopt);  // as it is kept
+    CHECK(unheard_of("four.test") == ip_family::v6);
+}
+
+TEST_CASE("who wants both families waits for the one that is late") {
+    with_dns test;
+    test.server.set("late.test", dns_type::a, {0, {"192.0.2.1"}});
+    test.server.set("late.test", dns_type::aaaa, {0, {"2001:db8::1"}, 60, false, late_by});
+    test.options.timeout = unhurried;
+    resolver names{test.timer, test.options};
+    SUBCASE("having asked") {}
+    SUBCASE("having joined a question that was answered") {
+        REQUIRE(answer_texts(test.ask(names, "late.test")) == list{"192.0.2.1"});
+    }
+    const auto found = test.finish(names.resolve_whole("late.test", late()));
+    CHECK(answer_texts(found) == list{"192.0.2.1", "2001:db8::1"});
+    CHECK((*found)->unheard == std::nullopt);
+    CHECK(names.asked() == 1);
+}
+
+TEST_CASE("who wants both families gets one, when there is no more time for the other") {
+    with_dns test;
+    test.server.set("half.test", dns_type::a, {0, {"192.0.2.1"}});
+    test.server.set("half.test", dns_type::aaaa, {.silent = true});
+    test.options.timeout = 2s;
+    resolver names{test.timer, test.options};
+    const auto found = test.finish(names.resolve_whole("half.test", late()));
+    CHECK(answer_texts(found) == list{"192.0.2.1"});
+    CHECK((*found)->unheard == ip_family::v6);
+}
+
+TEST_CASE("a family that failed is asked for anew by whoever wants both, and by nobody else") {
+    with_dns test;
+    test.server.set("half.test", dns_type::a, {0, {"192.0.2.1"}});
+    test.server.set("half.test", dns_type::aaaa, {.rcode = 2, .addresses = {}});
+    resolver names{test.timer, test.options};
+    REQUIRE(answer_texts(test.finish(names.resolve_whole("half.test", late()))) ==
+            list{"192.0.2.1"});
+    REQUIRE(names.asked() == 1);
+    test.server.set("half.test", dns_type::aaaa, {0, {"2001:db8::1"}});
+    CHECK(answer_texts(test.ask(names, "half.test")) == list{"192.0.2.1"});
+    CHECK(names.asked() == 1);
+    const list both{"192.0.2.1", "2001:db8::1"};
+    CHECK(answer_texts(test.finish(names.resolve_whole("half.test", late()))) == both);
+    CHECK(names.asked() == 2);
+    CHECK(answer_texts(test.ask(names, "half.test")) == both);
+    CHECK(answer_texts(test.finish(names.resolve_whole("half.test", late()))) == both);
+    CHECK(names.asked() == 2);
+}
+
+TEST_CASE("a question anew that brings less leaves what is kept of addresses") {
+    with_dns test;
+    test.server.set("half.test", dns_type::a, {0, {"192.0.2.1"}});
+    test.server.set("half.test", dns_type::aaaa, {.rcode = 2, .addresses = {}});
+    test.options.timeout = 2s;
+    resolver names{test.timer, test.options};
+    REQUIRE(answer_texts(test.finish(names.resolve_whole("half.test", late()))) ==
+            list{"192.0.2.1"});
+    test.server.set("half.test", dns_type::a, {.silent = true});
+    SUBCASE("nothing") {
+        test.server.set("half.test", dns_type::aaaa, {.silent = true});
+        const auto found = test.finish(names.resolve_whole("half.test", late()));
+        REQUIRE(found.has_error());
+        CHECK(found.error().code == failure_code::dns_timeout);
+    }
+    SUBCASE("the other half") {
+        test.server.set("half.test", dns_type::aaaa, {0, {"2001:db8::1"}});
+        const auto found = test.finish(names.resolve_whole("half.test", late()));
+        CHECK(answer_texts(found) == list{"2001:db8::1"});
+        CHECK((*found)->unheard == ip_family::v4);
+    }
+    SUBCASE("that there is no such name, by one family's word") {
+        constexpr int no_such_name = 3;
+        test.server.set("half.test", dns_type::aaaa, {no_such_name});
+        CHECK(test.finish(names.resolve_whole("half.test", late())).has_error());
+    }
+    REQUIRE(names.asked() == 2);
+    const auto known = names.known("half.test");
+    REQUIRE(known);
+    CHECK(answer_texts(*known) == list{"192.0.2.1"});
+}
+
+TEST_CASE("to whoever wants both families one of them can't say that there is no such name") {
+    with_dns test;
+    constexpr int no_such_name = 3;
+    test.server.set("half.test", dns_type::a, {.silent = true});
+    test.server.set("half.test", dns_type::aaaa, {no_such_name});
+    test.options.timeout = 2s;
+    resolver names{test.timer, test.options};
+    const auto soon = test.ask(names, "half.test");
+    REQUIRE(soon.has_error());
+    CHECK(soon.error().code == failure_code::dns_not_found);
+    const auto whole = test.finish(names.resolve_whole("half.test", late()));
+    REQUIRE(whole.has_error());
+    CHECK(whole.error().code == failure_code::dns_timeout);
+    test.server.set("half.test", dns_type::a, {no_such_name});
+    const auto both = test.finish(names.resolve_whole("half.test", late()));
+    REQUIRE(both.has_error());
+    CHECK(both.error().code == failure_code::dns_not_found);
+}
+
+TEST_CASE("the rest of an answer is what its question brings yet, and nobody is asked for it") {
+    with_dns test;
+    test.server.set("late.test", dns_type::a, {0, {"192.0.2.1"}});
+    test.server.set("late.test", dns_type::aaaa, {0, {"2001:db8::1"}, 60, false, late_by});
+    test.options.timeout = unhurried;
+    resolver names{test.timer, test.options};
+    CHECK_FALSE(test.finish(names.resolve_rest("late.test", late())).has_value());
+    CHECK(names.asked() == 0);
+    REQUIRE(answer_texts(test.ask(names, "late.test")) == list{"192.0.2.1"});
+    for (int again = 0; again < 2; ++again) {
+        const auto rest = test.finish(names.resolve_rest("late.test", late()));
+        REQUIRE(rest);
+        CHECK(answer_texts(*rest) == list{"192.0.2.1", "2001:db8::1"});
+    }
+    CHECK(names.asked() == 1);
+    CHECK_FALSE(test.finish(names.resolve_rest("other.test", late())).has_value());
+}
+
 TEST_CASE("what comes late to a question that was asked anew does not displace the newer answer") {
     with_dns test;
     constexpr int no_such_name = 3;
@@ -411,7 +547,12 @@ TEST_CASE("the hosts file comes before the server") {
     CHECK(here("LISTED.test.") == list{"192.0.2.77"});
     CHECK(here("a.localhost") == list{"::1", "127.0.0.1"});
     CHECK(here("192.0.2.5") == list{"192.0.2.5"});
-    CHECK(here("other.test") == list{});
+    CHECK(!names.local("other.test"));
+    for (const auto* no_name :
+         {"127.0.0.1..", "0127.0.0.1", "127.1", "08", "a..test", "a~b.test"}) {
+        CAPTURE(no_name);
+        CHECK(names.local(no_name) == std::vector<asio::ip::address>{});
+    }
     CHECK(names.asked() == 0);
 }
 

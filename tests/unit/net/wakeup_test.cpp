@@ -119,6 +119,29 @@ TEST_CASE(
     CHECK(lost > 0);
 }
 
+TEST_CASE("a signal that there is no memory to give is none: who waits waits on, for the next") {
+    test_loop loop;
+    wakeup event{loop.timer};
+    std::optional<bool> result;
+    loop.start(wait_into(event, steady_time::max(), result));
+    loop.run_for(5ms);
+    bool threw = false;
+    {
+        const memory_ends lack;
+        try {
+            event.notify();
+        } catch (const std::bad_alloc&) {
+            threw = true;
+        }
+    }
+    CHECK(threw);
+    loop.run_for(5ms);
+    CHECK(!result);
+    event.notify();
+    loop.run_until([&] { return result.has_value(); });
+    CHECK(result == true);
+}
+
 TEST_CASE("a signal from another thread wakes who waits") {
     test_loop loop;
     wakeup event{loop.timer};

@@ -61,9 +61,6 @@ std::string as_reprise(const http::request_head& head,
                        {.digest = digests.now(), .seen = nullptr, .squid = nullptr, .node = "b"},
                        false,
                        wall_now());
-    if (made.handed_out) {
-        made.handed_out->fetched = true;
-    }
     if (made.body) {
         made.head.append(reinterpret_cast<const char*>(made.body->data()), made.body->size());
     }

@@ -2,11 +2,14 @@
 #include "filter/squid_digest.hpp"
 #include "proxy/peer/digest_source.hpp"
 #include "tests/unit/filter/keys.hpp"
+#include "tests/unit/net/memory_ends.hpp"
 
 #include <doctest/doctest.h>
 
 #include <chrono>
 #include <functional>
+#include <new>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
@@ -165,6 +168,25 @@ TEST_SUITE("peer/digest_source") {
         CHECK(w.lists(1));
     }
 
+    TEST_CASE("a clock that is set back lists nothing for longer, and dates what is published") {
+        world w;
+        w.hold(1, holder::memory, 60s);
+        w.source.loaded();
+        w.pass(100ms);
+        REQUIRE(w.lists(1));
+        const auto before = w.newest()->at;
+        for (int tenths = 0; tenths < 900; ++tenths) {
+            w.passed += 100ms;
+            w.source.tick(zero + w.passed, w.wall(), w.wall() - 2h);
+        }
+        CHECK_FALSE(w.lists(1));
+        CHECK(w.newest()->at < before - 1h);
+        // What comes from then on is listed for as long as it is fresh.
+        w.hold(2, holder::memory, 60s);
+        w.source.settle(zero + w.passed, w.wall(), w.wall() - 2h);
+        CHECK(w.lists(2));
+    }
+
     TEST_CASE("what is fresh for too short to be of use is not listed") {
         world w;
         w.source.loaded();
@@ -318,6 +340,62 @@ TEST_SUITE("peer/digest_source") {
         w.run(3s);
         CHECK(w.source.figures().capacity == 1024);
         CHECK(w.lists(50));
+    }
+
+    TEST_CASE("a larger filter that no epoch can be drawn for is not taken, until one can") {
+        world w;
+        w.source.loaded();
+        w.settle();
+        const auto before = w.newest();
+        for (std::uint64_t i = 0; i < 2000; ++i) {
+            w.hold(i);
+        }
+        w.at_draw = [] { throw std::runtime_error{"no random numbers"}; };
+        CHECK_THROWS_AS(w.pass(100ms), std::runtime_error);
+        w.hold(2000);
+        w.pass(100ms);
+        CHECK(w.source.figures().resizes == 0);
+        CHECK(w.source.figures().resizing);
+        CHECK(w.source.figures().capacity == 1024);
+        w.run(2s);
+        CHECK(w.source.figures().resizes == 1);
+        CHECK(w.newest()->bits->stamp().generation.epoch != before->bits->stamp().generation.epoch);
+        CHECK(w.newest()->bits->stamp().keys == 2001);
+        for (std::uint64_t i = 0; i <= 2000; ++i) {
+            REQUIRE(w.lists(i));
+        }
+    }
+
+    TEST_CASE("wherever memory ends in a publication, the next has all of it, in both forms") {
+        for (unsigned still = 0; still < 30; ++still) {
+            CAPTURE(still);
+            source_plan plan;
+            plan.squid = true;
+            world w{plan};
+            w.source.loaded();
+            w.settle();
+            const auto before = w.newest();
+            w.hold(1);
+            bool lacked = false;
+            {
+                const net::memory_ends lack{still, 1};
+                try {
+                    w.pass(30s);
+                } catch (const std::bad_alloc&) {
+                    lacked = true;
+                }
+            }
+            if (lacked) {
+                CHECK(w.newest() == before);  // whole, or not at all
+            }
+            w.pass(1s);
+            REQUIRE(w.newest() != before);
+            CHECK(w.newest()->bits->stamp().generation.counter == 2);
+            CHECK(w.lists(1));
+            const auto squid = filter::squid_digest::decode(*w.source.squid_digest().wire);
+            REQUIRE(squid.has_value());
+            CHECK(squid->may_contain(filter::squid_key_of(url_of(1))));
+        }
     }
 
     TEST_CASE("digests of any two caches fold to one size") {

@@ -3,6 +3,9 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
 #include <new>
 #include <string>
 #include <vector>
@@ -35,6 +38,19 @@ std::vector<std::string> names_of(const std::vector<followed>& all) {
 
 using list = std::vector<std::string>;
 
+/// Answers are kept for as long as they say, and so not at all where that is for no time: the next round looks them up
+/// anew.
+config::dns_options asking_as_told(const net::fake_dns& server) {
+    auto options = net::asking(server);
+    options.min_ttl = std::chrono::seconds{0};
+    return options;
+}
+
+/// A family that has this one address.
+tests::dns_reply only(const std::string& address, std::uint32_t ttl = 0) {
+    return {.addresses = {address}, .ttl = ttl};
+}
+
 struct bench : net::test_loop {
     ~bench() {
         discovery.stop();
@@ -43,7 +59,7 @@ struct bench : net::test_loop {
         run_for(std::chrono::milliseconds{30});
     }
     net::fake_dns server;
-    net::resolver names{timer, net::asking(server)};
+    net::resolver names{timer, asking_as_told(server)};
     std::vector<list> heard;
     sibling_discovery discovery{
         io,
@@ -169,6 +185,87 @@ TEST_SUITE("peer/discovery") {
         one.url = "http://b.example:3129";
         b.discovery.follow({one, fleet}, false);
         CHECK(b.at == std::vector<peer_address>{at[1]});
+    }
+
+    TEST_CASE("a family that is late is told when it is there, while the other's answer holds") {
+        for (const bool is_v6_late : {true, false}) {
+            CAPTURE(is_v6_late);
+            bench b;
+            const auto late = is_v6_late ? net::dns_type::aaaa : net::dns_type::a;
+            const auto early = is_v6_late ? net::dns_type::a : net::dns_type::aaaa;
+            auto reply = only(is_v6_late ? "2001:db8::7" : "10.0.0.7", 3'600);
+            reply.delay = std::chrono::milliseconds{600};  // and c-ares asks again in a second
+            b.server.set("fleet.example", late, reply);
+            b.server.set(
+                "fleet.example", early, only(is_v6_late ? "10.0.0.7" : "2001:db8::7", 3'600));
+            b.discovery.follow({by_dns("fleet.example"), by_url("u", "http://fleet.example:1")},
+                               false);
+            b.run_until([&] { return b.at.size() == 4; });
+            CHECK(b.at.size() == 4);
+            CHECK(b.heard.back() == list{"u fleet.example:1",
+                                         "fleet.example/10.0.0.7 10.0.0.7:4000",
+                                         "fleet.example/2001:db8::7 [2001:db8::7]:4000"});
+        }
+    }
+
+    TEST_CASE("a family that can't be had is asked for anew, while the other's answer holds") {
+        bench b;
+        b.server.set("fleet.example", net::dns_type::a, only("10.0.0.7", 3'600));
+        b.server.set("fleet.example", net::dns_type::aaaa, {.rcode = 2});
+        b.discovery.follow({by_dns("fleet.example")}, false);
+        b.run_until([&] { return b.at.size() == 1; });
+        REQUIRE(b.at.size() == 1);
+        b.server.set("fleet.example", net::dns_type::aaaa, only("2001:db8::7", 3'600));
+        b.run_until([&] { return b.at.size() == 2; });
+        CHECK(b.at.size() == 2);
+    }
+
+    TEST_CASE("of a family that was not heard what is known stays, whatever the other says") {
+        bench b;
+        b.server.set("fleet.example", net::dns_type::a, only("10.0.0.7"));
+        b.server.set("fleet.example", net::dns_type::aaaa, only("2001:db8::7"));
+        b.discovery.follow({by_dns("fleet.example")}, false);
+        b.run_until([&] { return b.at.size() == 2; });
+        REQUIRE(b.at.size() == 2);
+        const auto six = b.at.back();
+        REQUIRE(six.at.is_v6());
+        b.server.set("fleet.example", net::dns_type::a, only("10.0.0.8"));
+        SUBCASE("it is silent") {
+            b.server.set("fleet.example", net::dns_type::aaaa, {.silent = true});
+        }
+        SUBCASE("its question fails") {
+            b.server.set("fleet.example", net::dns_type::aaaa, {.rcode = 2});
+        }
+        b.discovery.follow({by_dns("fleet.example")}, false);  // and it is looked up at once
+        const auto is_at_the_new = [&] {
+            return std::any_of(b.at.begin(), b.at.end(), [](const peer_address& each) {
+                return each.at == asio::ip::make_address("10.0.0.8");
+            });
+        };
+        b.run_until(is_at_the_new);
+        REQUIRE(is_at_the_new());
+        b.run_for(std::chrono::milliseconds{300});  // more than the other family is waited for
+        CHECK(b.at == std::vector<peer_address>{{asio::ip::make_address("10.0.0.8")}, six});
+    }
+
+    TEST_CASE("a name is gone when both families say so, and not before") {
+        bench b;
+        constexpr int no_such_name = 3;
+        b.server.set("fleet.example", net::dns_type::a, only("10.0.0.7"));
+        b.server.set("fleet.example", net::dns_type::aaaa, only("2001:db8::7"));
+        b.discovery.follow({by_dns("fleet.example")}, false);
+        b.run_until([&] { return b.at.size() == 2; });
+        REQUIRE(b.at.size() == 2);
+        const auto asked = b.server.asked("fleet.example", net::dns_type::aaaa);
+        b.server.set("fleet.example", net::dns_type::a, {.silent = true});
+        b.server.set("fleet.example", net::dns_type::aaaa, {.rcode = no_such_name});
+        b.discovery.follow({by_dns("fleet.example")}, false);
+        b.run_until([&] { return b.server.asked("fleet.example", net::dns_type::aaaa) > asked; });
+        b.run_for(std::chrono::milliseconds{300});
+        CHECK(b.at.size() == 2);
+        b.server.forget("fleet.example");
+        b.run_until([&] { return b.at.empty(); });
+        CHECK(b.at.empty());
     }
 
     TEST_CASE("a name that can't be resolved has nobody yet") {

@@ -75,6 +75,17 @@ TEST_SUITE("peer/keeper") {
         CHECK(steady_now() >= later.from[0]);
     }
 
+    TEST_CASE("what comes to a source that may never tell waits for the next look in any case") {
+        keeper::plan never;
+        never.from.fill(steady_time::max());
+        looked one{never};
+        const auto until = steady_now() + 20ms;
+        while (steady_now() < until) {
+            one.of.stir(waited_for::digest);
+        }
+        CHECK(one.times == 1);
+    }
+
     TEST_CASE("where something comes without end, looks are a millisecond apart") {
         looked one{at_once()};
         const auto begun = steady_now();

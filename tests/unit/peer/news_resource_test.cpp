@@ -84,7 +84,7 @@ TEST_SUITE("peer/news_resource") {
         CHECK(told.status == 200);
         REQUIRE(told.body != nullptr);
         CHECK(told.body->size() == 140);
-        CHECK(told.handed_out == nullptr);
+        CHECK_FALSE(d.digests.now()->fetched);
         CHECK(told.head.find("ETag: \"" + to_text({d.epoch, 7}) + "\"\r\n") != std::string::npos);
         CHECK(d.stirred == 0);
         CHECK(d.ask(d.since(5)).what == answered::waiting);
@@ -109,7 +109,7 @@ TEST_SUITE("peer/news_resource") {
             CAPTURE(query);
             const auto told = d.ask(query);
             CHECK(told.what == answered::whole);
-            CHECK(told.handed_out != nullptr);
+            CHECK(d.digests.now()->fetched);
             CHECK(told.head.find("Reprise-News: 30\r\n") != std::string::npos);
         }
         d.put(9, 6);  // the whole is of 5

@@ -1,10 +1,32 @@
 // What a source tells as news, and when.
 
+#include "tests/unit/net/memory_ends.hpp"
 #include "tests/unit/peer/news_bench.hpp"
+
+#include <cstddef>
+#include <new>
 
 namespace reprise::proxy::peer::test::of_news_source {
 
 using namespace of_news_bench;
+
+namespace {
+
+/// So many ticks with no memory for pieces of so many bytes, and more; how often it was asked for.
+unsigned pass_in_lack(world& w, std::size_t least, unsigned ticks) {
+    const net::memory_ends lack{0, net::memory_ends::for_good, least};
+    unsigned lacked = 0;
+    for (unsigned i = 0; i < ticks; ++i) {
+        try {
+            w.pass(200ms);
+        } catch (const std::bad_alloc&) {
+            ++lacked;
+        }
+    }
+    return lacked;
+}
+
+}  // namespace
 
 TEST_SUITE("peer/news_source") {
     TEST_CASE("a change is told at once after a while of nothing, and then at its pace") {
@@ -194,6 +216,83 @@ TEST_SUITE("peer/news_source") {
         w.take_back(holder::under_way, 2);
         CHECK(listed() == 0);
         CHECK(w.source.figures().known == 1);
+    }
+
+    TEST_CASE("where there is no memory for a larger filter news goes on, and for a second it is "
+              "not asked for again") {
+        world w;
+        auto r = quiet_reader(w);
+        for (std::uint64_t i = 0; i < 1000; ++i) {
+            w.hold(i);
+        }
+        w.pass(10s);
+        r.catch_up();
+        const auto wholes = r.wholes;
+        for (std::uint64_t i = 1000; i < 1100; ++i) {
+            w.hold(i);
+        }
+        CHECK(pass_in_lack(w, 16 << 10, 10) == 2);  // its counters have 19 KiB
+        CHECK(r.ask());
+        CHECK(r.lists(1099));
+        CHECK(r.wholes == wholes);
+        CHECK(w.source.figures().resizes == 0);
+        w.pass(1s);
+        CHECK(w.source.figures().resizes == 1);
+        r.catch_up();
+        CHECK(r.lists(1099));
+        CHECK(r.wholes == wholes + 1);
+    }
+
+    TEST_CASE("where there is none for a whole of the larger one, it waits, and news of the "
+              "smaller one goes on") {
+        auto with = plan();
+        with.resize_step = 1;  // some keys a tick
+        world w{with};
+        auto r = quiet_reader(w);
+        for (std::uint64_t i = 0; i < 1100; ++i) {
+            w.hold(i);
+        }
+        w.pass(200ms);
+        r.catch_up();
+        REQUIRE(w.source.figures().resizing);
+        const auto lacked = pass_in_lack(w, 4 << 10, 300);
+        CHECK(lacked > 2);
+        CHECK(lacked < 20);
+        w.hold(5000);
+        CHECK(pass_in_lack(w, 4 << 10, 1) <= 1);
+        CHECK(r.ask());
+        CHECK(r.lists(5000));
+        CHECK(w.source.figures().resizes == 0);
+        w.pass(1s);
+        r.catch_up();
+        CHECK(w.source.figures().resizes == 1);
+        CHECK(r.lists(1099));
+        CHECK(r.lists(5000));
+    }
+
+    TEST_CASE("where the table of keys can't grow, what came before that is told") {
+        auto with = plan();
+        with.least_capacity = 1 << 15;
+        world w{with};
+        auto r = quiet_reader(w);
+        for (std::uint64_t i = 0; i < 20'000; ++i) {
+            w.hold(i);
+        }
+        w.pass(10s);
+        r.catch_up();
+        REQUIRE(r.lists(5));
+        w.drop(5);
+        for (std::uint64_t i = 20'000; i < 21'000; ++i) {
+            w.hold(i);
+        }
+        CHECK(pass_in_lack(w, 1200, 3) == 3);  // a shard's slots have more
+        CHECK(w.source.figures().known < 20'999);
+        CHECK(r.ask());
+        CHECK_FALSE(r.lists(5));
+        w.pass(1s);
+        r.catch_up();
+        CHECK(r.lists(20'999));
+        CHECK(w.source.figures().known == 20'999);
     }
 
     TEST_CASE("what is of no use to a sibling in time is not told to come") {

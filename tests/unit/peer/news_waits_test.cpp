@@ -1,9 +1,12 @@
 #include "proxy/peer/news_waits.hpp"
 #include "tests/unit/net/loop.hpp"
+#include "tests/unit/net/memory_ends.hpp"
 
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -48,6 +51,13 @@ struct waiting : net::test_loop {
     news_waits waits;
     std::vector<std::unique_ptr<one>> all;
 };
+
+awaitable<void> note_when_woken(net::wakeup& wake, std::vector<net::wakeup*>& woken) {
+    const bool signalled = co_await wake.wait(net::late());
+    if (signalled) {
+        woken.push_back(&wake);
+    }
+}
 
 }  // namespace
 
@@ -140,6 +150,46 @@ TEST_SUITE("peer/news_waits") {
         w.waits.end_all(true);
         CHECK(second.place->has_ended());
         CHECK(w.enter("a", "1").place->has_ended());
+    }
+
+    TEST_CASE(
+        "whom there is no memory to wake is woken by a later look, and the others all the same") {
+        waiting w;
+        auto& first = w.enter("a", "1");
+        auto& second = w.enter("a", "2");
+        std::vector<net::wakeup*> woken;
+        for (auto* one : {&first, &second}) {
+            w.start(note_when_woken(one->wake, woken));
+        }
+        w.run_for(std::chrono::milliseconds{1});
+        const auto six = waiting::only(waited_for::digest, {.epoch = 1, .counter = 6});
+        {
+            const net::memory_ends lack{0, 1};
+            w.waits.wake_behind(six);
+        }
+        w.run_until([&] { return !woken.empty(); });
+        CHECK(woken == std::vector{&second.wake});
+        w.waits.wake_behind({});
+        w.run_until([&] { return woken.size() == 2; });
+        CHECK(woken.back() == &first.wake);
+    }
+
+    TEST_CASE("whose wait is over without memory to say so hears it at a later look") {
+        waiting w;
+        auto& first = w.enter("a", "1");
+        std::vector<net::wakeup*> woken;
+        w.start(note_when_woken(first.wake, woken));
+        w.run_for(std::chrono::milliseconds{1});
+        {
+            const net::memory_ends lack{0, 1};
+            w.waits.end_all(true);
+        }
+        CHECK(first.place->has_ended());
+        CHECK(w.waits.waiting(waited_for::digest) == 0);
+        w.waits.wake_behind({});
+        w.run_until([&] { return !woken.empty(); });
+        CHECK(woken == std::vector{&first.wake});
+        CHECK(w.waits.waiting(waited_for::digest) == 0);
     }
 
     TEST_CASE("whoever wakes may be any thread, while others come and go") {

@@ -1,11 +1,17 @@
 #include "proxy/cache/admission/admission_gate.hpp"
+#include "proxy/net/origin_pool.hpp"
+#include "proxy/net/resolver.hpp"
 #include "proxy/peer/peering.hpp"
 #include "tests/support/temp_dir.hpp"
 #include "tests/support/watched_threads.hpp"
+#include "tests/unit/net/loop.hpp"
+#include "tests/unit/net/memory_ends.hpp"
 
 #include <doctest/doctest.h>
 
 #include <chrono>
+#include <cstdint>
+#include <new>
 #include <string>
 
 namespace reprise::proxy::peer::test::of_peering {
@@ -26,9 +32,94 @@ config::options sharing(const tests::temp_dir& in) {
     return options;
 }
 
+config::options with_homes(bool have = true) {
+    config::options options;
+    config::peer_options sibling;
+    sibling.name = "b";
+    sibling.url = "http://127.0.0.1:9";
+    options.peers.push_back(sibling);
+    options.peering.homes = have;
+    return options;
+}
+
+/// An instance with a loop of its own, which is told once a second who lives.
+struct node_of_homes : net::test_loop {
+    node_of_homes() : peers{with_homes(), "a", now} {
+        peers.begin(io, timer, names, pool, with_homes(), [this](peering::book_ptr made) {
+            book = std::move(made);
+            ++books;
+        });
+    }
+    ~node_of_homes() {
+        peers.leave();
+        pool.stop();
+        names.stop();
+        timer.stop();
+        run_for(30ms);
+        peers.stop();
+    }
+    void housekeep() { peers.housekeep({}, now); }
+    /// It is not known who lives, from now on.
+    void forget_who_lives() {
+        peers.adopt(with_homes(false), {});
+        peers.adopt(with_homes(), {});
+        books = 0;
+    }
+
+    net::fake_dns server;
+    net::resolver names{timer, net::asking(server)};
+    net::origin_pool pool{timer, names, net::make_guard({}), {}};
+    peering::book_ptr book;
+    unsigned books = 0;  // that were published
+    peering peers;
+};
+
+/// Whether memory ended in it, with so many allocations left.
+template <class Work>
+bool lacks_memory(unsigned still, const Work& work) {
+    try {
+        const net::memory_ends lack{still};
+        work();
+    } catch (const std::bad_alloc&) {
+        return true;
+    }
+    return false;
+}
+
 }  // namespace
 
 TEST_SUITE("peer/peering") {
+    TEST_CASE("who lives is told though memory ended as it was to be") {
+        node_of_homes node;
+        bool lacked = true;
+        for (unsigned still = 0; lacked; ++still) {
+            CAPTURE(still);
+            REQUIRE(still < 100);
+            node.forget_who_lives();
+            lacked = lacks_memory(still, [&] { node.housekeep(); });
+            node.run_for(5ms);
+            node.housekeep();
+            node.run_until([&] { return node.books > 0; });
+            CHECK(node.books > 0);
+        }
+    }
+
+    TEST_CASE("who lives is told again where there was no memory to take it") {
+        node_of_homes node;
+        bool lacked = true;
+        for (unsigned still = 0; lacked; ++still) {
+            CAPTURE(still);
+            REQUIRE(still < 500);
+            node.forget_who_lives();
+            node.housekeep();
+            node.io.restart();
+            lacked = lacks_memory(still, [&] { node.io.poll(); });
+            node.housekeep();
+            node.run_until([&] { return node.books > 0; });
+            CHECK(node.books > 0);
+        }
+    }
+
     TEST_CASE("what siblings are told was asked for grows as it fills, up to the filter that "
               "admits here" *
               reprise::test::of_one_thread()) {

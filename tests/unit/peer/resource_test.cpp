@@ -6,6 +6,8 @@
 #include <doctest/doctest.h>
 
 #include <chrono>
+#include <cstdint>
+#include <memory>
 #include <string>
 
 namespace reprise::proxy::peer::test::of_resource {
@@ -20,6 +22,7 @@ constexpr wall_time now{1'763'668'089'000ms};
 struct shelf {
     publication digests;
     std::string first_tag, second_tag;
+    std::uint64_t counter = 3;  // of the next
 
     shelf() {
         const auto size = filter::digest_size(2000, 0.01);
@@ -159,11 +162,29 @@ TEST_SUITE("peer/resource") {
         CHECK(says(got, "Reprise-Node: node-a"));
         REQUIRE(got.body != nullptr);
         CHECK(says(got, "Content-Length: " + std::to_string(got.body->size())));
-        CHECK(got.handed_out == s.digests.now());
+        CHECK(s.digests.now()->fetched);
         CHECK(got.first == 0);
         const auto read = filter::decode_digest(*got.body, filter::test::test_seed());
         REQUIRE(read.has_value());
         CHECK(read->checksum() == s.digests.now()->bits->checksum());
+    }
+
+    TEST_CASE("an answer that is read slowly keeps its bytes alone, when its generation is over") {
+        shelf s;
+        for (const auto& target :
+             {std::string{digest_path}, std::string{digest_path} + "?since=" + bare(s.first_tag)}) {
+            CAPTURE(target);
+            const auto got = ask(get(target), peer, s.offer());
+            REQUIRE(got.body != nullptr);
+            const std::weak_ptr<const published> its = s.digests.now();
+            const auto etag = its.lock()->etag;
+            CHECK(its.lock()->fetched);
+            const auto size = filter::digest_size(2000, 0.01);
+            s.digests.publish(digest_of_keys(size, 0, 1920, s.counter++), now);
+            CHECK(its.expired());
+            CHECK_FALSE(got.body->empty());
+            CHECK(says(got, "ETag: " + etag));
+        }
     }
 
     TEST_CASE("who has the newest gets 304, by any of his tags") {
@@ -266,7 +287,7 @@ TEST_SUITE("peer/resource") {
             "HEAD /.well-known/reprise/digest HTTP/1.1\r\nHost: a\r\n\r\n", peer, s.offer());
         CHECK(got.status == 200);
         CHECK(got.body == nullptr);
-        CHECK(got.handed_out == nullptr);
+        CHECK_FALSE(s.digests.now()->fetched);
         CHECK(got.head.find("Content-Length: 0") == std::string::npos);
         const auto post = ask(
             "POST /.well-known/reprise/digest HTTP/1.1\r\nHost: a\r\n\r\n", peer, s.offer());

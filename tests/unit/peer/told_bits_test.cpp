@@ -1,11 +1,14 @@
 #include "proxy/peer/told_bits.hpp"
 #include "tests/unit/filter/digests.hpp"
+#include "tests/unit/net/memory_ends.hpp"
 
 #include <doctest/doctest.h>
 
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <new>
+#include <stdexcept>
 #include <vector>
 
 namespace reprise::proxy::peer::test::of_told_bits {
@@ -27,10 +30,29 @@ struct world {
         told.begin_anew({.layout = filter::digest_layout::standard, .bits = bits, .probes = 2},
                         std::vector<std::uint64_t>(bits / 64));
     }
-    void pass(std::chrono::milliseconds time) {
+    void pass(std::chrono::milliseconds time, bool publishes = false) {
         at += time;
         told.listen(at);
-        told.tell(false, at, now);
+        told.tell(publishes, at, now);
+    }
+    /// So many of them with no memory for pieces of two kilobytes and more; how often it was asked for.
+    unsigned pass_in_lack(unsigned times, std::chrono::milliseconds each) {
+        const net::memory_ends lack{0, net::memory_ends::for_good, 2 << 10};
+        unsigned lacked = 0;
+        for (unsigned i = 0; i < times; ++i) {
+            try {
+                pass(each);
+            } catch (const std::bad_alloc&) {
+                ++lacked;
+            }
+        }
+        return lacked;
+    }
+    std::uint64_t draw() {
+        if (has_no_random_numbers) {
+            throw std::runtime_error{"no random numbers"};
+        }
+        return ++drawn;
     }
     /// Every bit turns, and one so often that no journal of few bits holds the step.
     void flood() {
@@ -48,7 +70,8 @@ struct world {
     std::uint64_t drawn = 0;
     steady_time at = start;
     bool is_on = false;
-    told_bits told{filter::test::test_seed(), [this] { return ++drawn; }, {.every = 200ms}};
+    bool has_no_random_numbers = false;
+    told_bits told{filter::test::test_seed(), [this] { return draw(); }, {.every = 200ms}};
 };
 
 }  // namespace
@@ -123,6 +146,73 @@ TEST_SUITE("peer/told_bits") {
         CHECK(w.told.turn(9, true));
         w.pass(200ms);
         CHECK(w.shelf().newest().counter == 2);
+    }
+
+    TEST_CASE("where no epoch can be drawn for bits of another size, those of before go on") {
+        world w{1 << 14};
+        const auto before = w.shelf().newest();
+        w.has_no_random_numbers = true;
+        CHECK_THROWS_AS(w.begin(1 << 15), std::runtime_error);
+        CHECK(w.told.shape().bits == 1 << 14);
+        CHECK(w.told.words().size() == (1 << 14) / 64);
+        CHECK(w.told.turn(7, true));
+        w.pass(200ms);
+        CHECK(w.shelf().newest() == filter::digest_generation{before.epoch, before.counter + 1});
+        w.has_no_random_numbers = false;
+        w.begin(1 << 15);
+        w.pass(1s);
+        CHECK(w.shelf().newest().epoch != before.epoch);
+    }
+
+    TEST_CASE("a new size that there is no memory to publish is not told, and tried again at a "
+              "whole's pace") {
+        world w{1 << 14};
+        const auto whole = w.whole();
+        const auto newest = w.shelf().newest();
+        w.begin(1 << 15);
+        CHECK(w.pass_in_lack(20, 100ms) == 2);  // one second behind the first whole, and two
+        CHECK(w.whole() == whole);
+        CHECK(w.shelf().newest() == newest);  // nobody is sent from it to a whole that is not there
+        CHECK(w.told.due_at() == w.at + 1s);
+        w.pass(1s);
+        REQUIRE(w.whole() != whole);
+        CHECK(w.whole()->bits->stamp().generation == w.shelf().newest());
+        CHECK(w.shelf().newest().epoch != newest.epoch);
+    }
+
+    TEST_CASE(
+        "where a whole that is wished for can't be had news goes on, and it comes when it can") {
+        world w{1 << 14};
+        const auto whole = w.whole();
+        const auto newest = w.shelf().newest();
+        w.told.turn(7, true);
+        w.shelf().want_whole();
+        CHECK(w.pass_in_lack(10, 200ms) == 2);
+        CHECK(w.whole() == whole);
+        CHECK(w.shelf().newest().counter == newest.counter + 1);
+        w.pass(1s);
+        CHECK(w.whole()->bits->bits_on() == 1);
+    }
+
+    TEST_CASE("and so does one that is due for those who follow by none") {
+        world w{1 << 14};
+        const auto whole = w.whole();
+        w.told.turn(7, true);
+        w.shelf().note_plain();
+        bool lacked = false;
+        {
+            const net::memory_ends lack{0, net::memory_ends::for_good, 2 << 10};
+            try {
+                w.pass(30s, true);
+            } catch (const std::bad_alloc&) {
+                lacked = true;
+            }
+        }
+        CHECK(lacked);
+        w.pass(900ms);
+        CHECK(w.whole() == whole);
+        w.pass(100ms);
+        CHECK(w.whole() != whole);
     }
 }
 

@@ -73,7 +73,10 @@ public:
         whole_until_ = sent.size();
         ++wholes;
     }
-    void break_off() noexcept override { broken_off = failed_ = true; }
+    void break_off() noexcept override {
+        broken_off = failed_ = true;
+        more_.notify();
+    }
     bool under_way() const noexcept override { return sent.size() != whole_until_; }
     bool failed() const noexcept override { return failed_; }
     std::uint64_t bytes_out() const noexcept override { return sent.size(); }

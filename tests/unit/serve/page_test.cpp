@@ -1,10 +1,9 @@
 #include "proxy/peer/peer_book.hpp"
 #include "proxy/serve/peer_page.hpp"
+#include "tests/unit/base/clock_set_back.hpp"
 #include "tests/unit/serve/exchanges.hpp"
 
-#include <atomic>
 #include <chrono>
-#include <cstdint>
 #include <string>
 
 // What this program says to its operators' scripts and its peers: PURGE, digests; and CONNECT, as
@@ -31,19 +30,6 @@ reprise::config::options with_purgers() {
     out.access.purge_clients = reprise::config::private_networks();
     return out;
 }
-
-/// Wall time was an hour ahead, and is set back: resident time goes on from where it was.
-class clock_set_back {
-public:
-    ~clock_set_back() { furthest_ = before_; }
-
-private:
-    std::atomic<std::int64_t>& furthest_ = reprise::proxy::detail::furthest_ahead;
-    const std::int64_t before_ = [this] {
-        static_cast<void>(resident_now());  // from which on it is known
-        return furthest_.fetch_add(std::chrono::milliseconds{std::chrono::hours{1}}.count());
-    }();
-};
 
 reprise::config::options with_a_peer() {
     auto out = fetch::test::with_memory(1u << 20);
@@ -132,6 +118,30 @@ TEST_CASE("a stranger learns nothing of a digest, and a peer whether there is on
     at.at.w.peers->book = book;
     CHECK(ask().status == 503);
     CHECK(at.counted(outcome::local) == 2);
+}
+
+TEST_CASE("a peer that takes its page slowly is broken off within a minute, at whatever pace") {
+    desk at{with_a_peer()};
+    auto book = std::make_shared<peer::peer_book>();
+    book->addresses.push_back({at.who.ip(), false});
+    at.at.w.peers->book = book;
+    const auto figures = head_of("GET /.well-known/reprise/figures");
+    const auto begun = steady_now();
+    at.sink.takes(1);
+    asking one{at, figures};
+    for (int seconds = 1; seconds < 60; ++seconds) {
+        at.sink.takes(1);
+        at.at.w.timer.tick(begun + std::chrono::seconds{seconds});
+        at.settle();
+    }
+    CHECK_FALSE(one.how);
+    CHECK(at.sink.sent.size() == 60);
+    at.at.w.timer.tick(steady_now() + std::chrono::seconds{60});
+    at.settle();
+    CHECK(one.how == ended::gone);
+    CHECK(at.sink.broken_off);
+    one.close();
+    CHECK(at.counted(outcome::client_gone) == 1);
 }
 
 TEST_CASE("a digest is asked for in origin-form, of a forward listener that has peers") {
