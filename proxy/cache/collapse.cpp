@@ -62,15 +62,7 @@ collapse_table::place collapse_table::join_or_lead(const filter::key_hash& key,
 std::unique_ptr<fetch_reader> collapse_table::join_kept(const filter::key_hash& key,
                                                         std::string_view url,
                                                         const net::wakeup::signal& sleeper) {
-    std::shared_ptr<fetch> found;
-    {
-        auto& home = stripes_[key.high % stripe_count];
-        const std::lock_guard lock{home.guard};
-        const auto it = home.listed.find(key);
-        if (it != home.listed.end() && it->second.url == url) {
-            found = it->second.under_way;
-        }
-    }
+    const auto found = find(key, url);
     return found ? fetch::join_for_sibling(found, sleeper) : nullptr;
 }
 
@@ -148,11 +140,12 @@ void collapse_table::unlist_if(const std::function<bool(std::string_view url)>& 
     }
 }
 
-bool collapse_table::has(const filter::key_hash& key, std::string_view url) const {
+std::shared_ptr<fetch> collapse_table::find(const filter::key_hash& key,
+                                            std::string_view url) const {
     const auto& home = stripes_[key.high % stripe_count];
     const std::lock_guard lock{home.guard};
     const auto it = home.listed.find(key);
-    return it != home.listed.end() && it->second.url == url;
+    return it != home.listed.end() && it->second.url == url ? it->second.under_way : nullptr;
 }
 
 std::size_t collapse_table::size() const {

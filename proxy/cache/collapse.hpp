@@ -48,10 +48,10 @@ public:
 
     /// Somebody is told what is under way.
     [[nodiscard]] bool tells() const noexcept { return told_ != nullptr; }
-    /// The fetch is being stored, or probably will be, and fresh until then: siblings hear it, if it is the
-    /// one listed under its key and they may join it (fetch::may_serve_siblings). Where they may not,
-    /// what was said of it before is taken back. O(url), no allocation but the
-    /// listener's; nothing, not even a lock, where nobody is told.
+    /// The fetch is being stored, or probably will be, and fresh until then (resident time): siblings hear
+    /// it, if it is the one listed under its key and they may join it (fetch::may_serve_siblings). Where
+    /// they may not, what was said of it before is taken back. O(url), no allocation but the listener's;
+    /// nothing, not even a lock, where nobody is told.
     void promise_stored(const filter::key_hash& key,
                         const std::shared_ptr<fetch>& under_way,
                         wall_time until);
@@ -70,8 +70,12 @@ public:
     /// O(fetches).
     void unlist_if(const std::function<bool(std::string_view url)>& purged);
 
-    /// A fetch of this URL is under way.
-    [[nodiscard]] bool has(const filter::key_hash& key, std::string_view url) const;
+    /// The fetch of this URL that is under way; null: none is.
+    [[nodiscard]] std::shared_ptr<fetch> find(const filter::key_hash& key,
+                                              std::string_view url) const;
+    [[nodiscard]] bool has(const filter::key_hash& key, std::string_view url) const {
+        return find(key, url) != nullptr;
+    }
 
     [[nodiscard]] std::size_t size() const;
 

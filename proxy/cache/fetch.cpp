@@ -111,6 +111,23 @@ void fetch::producer_interim(std::string head) {
     notify_readers();
 }
 
+void fetch::producer_asks(sent_request what) {
+    const std::lock_guard lock{guard_};
+    if (!asked_) {
+        asked_ = std::move(what);
+    }
+}
+
+void fetch::producer_asked_nobody() {
+    const std::lock_guard lock{guard_};
+    asked_.reset();
+}
+
+std::optional<sent_request> fetch::asked() const {
+    const std::lock_guard lock{guard_};
+    return asked_;
+}
+
 std::size_t fetch::producer_head(head_ptr head) {
     const std::lock_guard lock{guard_};
     head_ = std::move(head);

@@ -35,11 +35,14 @@
 //            (fetch/body_reader): so far nobody waits. Of those that go on there are as many as
 //            `unattended` says (unattended.hpp): beyond that this one is abandoned too.
 // Failure    a failed or cut-off fetch is never stored, and every reader sees the failure as its
-//            end.
+//            end. Before anything was asked it is everybody's; behind that it may be for the fields of
+//            the request that was sent (asked()), and so may silence: who would have sent others judges
+//            by that (serve/fetched_reply).
 //
 // Threads    all members may be called from any thread (one short mutex), but `producer_` calls
 // only by the producer.
 
+#include "proxy/base/clock.hpp"
 #include "proxy/base/failure.hpp"
 #include "proxy/cache/stored_response.hpp"
 #include "proxy/cache/unattended.hpp"
@@ -57,6 +60,10 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+namespace reprise::proxy::http {
+struct request_head;
+}  // namespace reprise::proxy::http
 
 namespace reprise::proxy::cache {
 
@@ -115,6 +122,14 @@ struct confirmation {
     bool for_one_client = false;
 };
 
+/// What a fetch has asked for its answer, as far as it comes from the request that began it.
+struct sent_request {
+    steady_time at{};
+    /// Its head, without what concerns one connection. Never null.
+    std::shared_ptr<const http::request_head> head;
+    std::string client;  ///< its client's address, where whoever is asked is told that
+};
+
 /// True when a reader that has had a part of this body can have the rest by a request of its own.
 [[nodiscard]] bool can_be_resumed(const fetched_head& head) noexcept;
 
@@ -163,6 +178,12 @@ public:
     /// The origin is about to be asked, and what it brings will probably be stored: until its head is
     /// there siblings may join. The fetch asks no sibling from now on.
     void producer_expects_to_keep();
+    /// This goes out to whoever is to answer. The first counts.
+    void producer_asks(sent_request what);
+    /// Who was asked had nothing to do with it: how it fails then is everybody's again.
+    void producer_asked_nobody();
+    /// None: nobody has been asked so far.
+    [[nodiscard]] std::optional<sent_request> asked() const;
     /// A 1xx head, whole, to be passed on.
     void producer_interim(std::string head);
     /// Publishes the head. Returns how many clients wait for it now: each is a sight; later ones
@@ -282,6 +303,7 @@ private:
     bool unattended_ = false;
     unattended_permit permit_;
     bool expected_ = false;  // to be kept
+    std::optional<sent_request> asked_;
     std::size_t sights_ = 0;
     bool pausing_ = false;
     std::string trailers_;

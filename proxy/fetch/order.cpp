@@ -5,6 +5,8 @@
 #include "proxy/peer/homes.hpp"
 #include "proxy/peer/pulse.hpp"
 
+#include <algorithm>
+
 namespace reprise::proxy::fetch {
 
 cache::stored_ptr fetch_order::validating() const noexcept {
@@ -107,6 +109,56 @@ recycled_text wire_of(const fetch_order& o,
                   o.client_address.size() + 128);
     http::append_request_head(*wire, o.request->head, o.destination, options);
     return wire;
+}
+
+cache::sent_request as_sent(const fetch_order& order, steady_time at) {
+    const auto told = order.now_settings->options.forwarding.client_address;
+    const auto& request = order.request;
+    cache::sent_request out;
+    out.at = at;
+    out.head = std::shared_ptr<const http::request_head>{request, &request->head};
+    if (told != config::forwarded_field::off) {
+        out.client = order.client_address;
+    }
+    return out;
+}
+
+namespace {
+// Whether a line goes out as it stands where the fetch is shared: that asks for all of an object, by no client's
+// conditions, and its host is the key's.
+bool is_sent_for_all(const http::field& line) noexcept {
+    switch (line.id) {
+    case http::field_id::host:
+    case http::field_id::range:
+    case http::field_id::if_range:
+    case http::field_id::if_match:
+    case http::field_id::if_none_match:
+    case http::field_id::if_modified_since:
+    case http::field_id::if_unmodified_since: return false;
+    default: return true;
+    }
+}
+}  // namespace
+
+bool would_send(const fetch_order& order, const cache::sent_request& sent) {
+    const auto own = as_sent(order, sent.at);
+    if (own.client != sent.client || own.head->version != sent.head->version) {
+        return false;
+    }
+    const auto& ours = own.head->fields;
+    const auto& theirs = sent.head->fields;
+    auto a = ours.begin();
+    auto b = theirs.begin();
+    for (;; ++a, ++b) {
+        a = std::find_if(a, ours.end(), is_sent_for_all);
+        b = std::find_if(b, theirs.end(), is_sent_for_all);
+        if (a == ours.end() || b == theirs.end()) {
+            return a == ours.end() && b == theirs.end();
+        }
+        if (a->name != b->name || a->value != b->value) {
+            return false;
+        }
+    }
 }
 
 }  // namespace reprise::proxy::fetch

@@ -163,4 +163,10 @@ enum class next_hop : std::uint8_t { origin, parent, sibling, site, home };
                                     wall_time now,
                                     std::string_view named = {});
 
+/// What of that comes from the client, for those who share its fetch. @param at  when it was sent
+[[nodiscard]] cache::sent_request as_sent(const fetch_order& order, steady_time at);
+/// Whether `order` would send the same, but for what it says of what is stored. Errs only towards saying
+/// that it would not. O(fields). @pre both are for one key
+[[nodiscard]] bool would_send(const fetch_order& order, const cache::sent_request& sent);
+
 }  // namespace reprise::proxy::fetch

@@ -125,7 +125,7 @@ bool sources::home_has_fetched() const {
     const auto& fields = here_.came.head.fields;
     const auto age = http::stated_age(fields).value_or(http::seconds{0});
     return http::was_forwarded(fields, here_.came.head.status) &&
-           age <= wall_now() - here_.came.requested + rounding;
+           age <= steady_now() - here_.came.sent + rounding;
 }
 
 // What it has from its store, from another cache, or from a fetch that was under way, may be older than what
@@ -277,6 +277,9 @@ awaitable<trouble> sources::connect_and_send(bool fresh_only) {
     here_.came.resident_requested = resident_now();
     here_.came.turn = cache::next_turn();
     here_.came.sent = steady_now();
+    if (order_.listed) {
+        into_.producer_asks(as_sent(order_, here_.came.sent));
+    }
     const auto wire = wire_of(
         order_, to, validate_, w_.common.pseudonym, here_.came.requested, way_.named());
     const auto left = at_.send_now(*wire);
@@ -391,12 +394,17 @@ awaitable<head_end> sources::ask_origins() {
         }
         auto end = co_await at_.read_head();
         if (end.what == kind::retry) {
+            into_.producer_asked_nobody();  // it had ended before
             at_.let_go();
             fresh_only = true;  // so the next turn on this connection is the last
             continue;
         }
         if (end.what == kind::got && home() != nullptr) {
             if (auto not_it = judge_home()) {
+                // Where the home asked an origin, it is as if this node had.
+                if (origin_trouble_of(not_it->why.code) != origin_trouble::ill_answered) {
+                    into_.producer_asked_nobody();
+                }
                 if (not_it->what == kind::retry) {
                     continue;
                 }
@@ -422,11 +430,15 @@ awaitable<head_end> sources::ask_origins() {
         if (silent && !spares) {
             spares = co_await waits_for_origin(end.why.code);
         }
+        const bool asked_home = home() != nullptr;
         if (!again || !way_.try_next(here_.came.sent, end.why, !spares)) {
             if (silent && !spares) {
                 end.why = way_.told_of_parent(std::move(end.why));
             }
             co_return end;
+        }
+        if (asked_home) {
+            into_.producer_asked_nobody();  // one of us is silent to all alike
         }
         at_.let_go();
     }

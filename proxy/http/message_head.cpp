@@ -10,8 +10,10 @@
 #include "proxy/http/characters.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <type_traits>
+#include <utility>
 
 namespace reprise::proxy::http {
 
@@ -352,6 +354,25 @@ head_result parse_request_head(std::string_view bytes,
                                const head_limits& limits,
                                std::size_t resume) {
     return parse(bytes, out, limits, resume);
+}
+
+boost::beast::http::verb method_in_other_case(const request_head& head) noexcept {
+    using boost::beast::http::verb;
+    constexpr std::array<std::pair<std::string_view, verb>, 6> acted_upon{
+        {{"GET", verb::get},
+         {"HEAD", verb::head},
+         {"OPTIONS", verb::options},
+         {"TRACE", verb::trace},
+         {"CONNECT", verb::connect},
+         {"PURGE", verb::purge}}};
+    if (head.method != verb::unknown) {
+        return verb::unknown;
+    }
+    const auto* const found = std::find_if(
+        acted_upon.begin(), acted_upon.end(), [&](const auto& one) {
+            return iequals(one.first, head.method_text);
+        });
+    return found == acted_upon.end() ? verb::unknown : found->second;
 }
 
 head_result parse_response_head(std::string_view bytes,

@@ -71,7 +71,12 @@ struct head_result {
                                              const head_limits& limits,
                                              std::size_t resume = 0);
 
-/// The same for a response; `code` is bad_response or response_head_too_large. A 1xx that frames a
+/// Which of the methods that a proxy acts upon, and does not only pass on, its method is but for its case:
+/// GET, HEAD, OPTIONS, TRACE, CONNECT or PURGE. Unknown: none of them, or it is written as it should be.
+/// Methods have a case (RFC 9110 9.1), so it is another one; but some next hops take it for that one.
+[[nodiscard]] boost::beast::http::verb method_in_other_case(const request_head& head) noexcept;
+
+/// parse_request_head for a response; `code` is bad_response or response_head_too_large. A 1xx that frames a
 /// body is refused too: it has none, and not everybody looks for the final response behind it.
 [[nodiscard]] head_result parse_response_head(std::string_view bytes,
                                               response_head& out,

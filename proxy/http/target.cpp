@@ -24,15 +24,17 @@ constexpr std::string_view https_scheme = "https://";
 constexpr std::string_view host_for_https = "https";
 constexpr std::size_t most_slashes = 3;
 
-enum class host_char : std::uint8_t { refused, plain, upper };
+enum class host_char : std::uint8_t { refused, plain, upper, dot };
 
 // RFC 3986's reg-name without percent-encoding and sub-delims: no name that DNS resolves has them,
-// and other software reads them in other ways.
+// and other software reads them in other ways. It does that with labels that are empty, too: to a
+// Squid "denied.example.." is the host without the dots, to who compares names it is another.
 constexpr std::array<host_char, 256> make_host_chars() {
     std::array<host_char, 256> table{};
-    for (const char c : std::string_view{"abcdefghijklmnopqrstuvwxyz0123456789-._~"}) {
+    for (const char c : std::string_view{"abcdefghijklmnopqrstuvwxyz0123456789-_~"}) {
         table[static_cast<unsigned char>(c)] = host_char::plain;
     }
+    table['.'] = host_char::dot;
     for (const char c : std::string_view{"ABCDEFGHIJKLMNOPQRSTUVWXYZ"}) {
         table[static_cast<unsigned char>(c)] = host_char::upper;
     }
@@ -97,6 +99,7 @@ authority parse_authority(std::string_view text, std::uint16_t usual_port = 80) 
     authority out;
     out.port = usual_port;
     std::size_t host_end = 0;
+    bool has_empty_label = false;
     if (text.starts_with('[')) {
         const auto close = text.find(']');
         if (close == std::string_view::npos || !is_ipv6(text.substr(1, close - 1))) {
@@ -107,12 +110,15 @@ authority parse_authority(std::string_view text, std::uint16_t usual_port = 80) 
                                       text.begin() + static_cast<std::ptrdiff_t>(host_end),
                                       [](char c) { return c >= 'A' && c <= 'F'; });
     } else {
+        bool begins_label = true;
         for (; host_end < text.size(); ++host_end) {
             const auto kind = host_chars[static_cast<unsigned char>(text[host_end])];
             if (kind == host_char::refused) {
                 break;
             }
-            out.lower_host = out.lower_host && kind == host_char::plain;
+            has_empty_label = has_empty_label || (begins_label && kind == host_char::dot);
+            begins_label = kind == host_char::dot;
+            out.lower_host = out.lower_host && kind != host_char::upper;
         }
     }
     if (host_end < text.size() && text[host_end] != ':') {
@@ -125,6 +131,9 @@ authority parse_authority(std::string_view text, std::uint16_t usual_port = 80) 
     }
     if (host_end > most_host_bytes) {
         return refused("a host name of more than 255 bytes");
+    }
+    if (has_empty_label) {
+        return refused("a host with two dots in a row, or one in front");
     }
     out.host = text.substr(0, host_end);
     out.normal = out.lower_host;

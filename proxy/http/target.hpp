@@ -7,7 +7,9 @@
 // them.
 //
 // Numeric hosts in odd forms (0x7f.1, 2130706433) are names here; whatever the resolver makes of
-// them, the destination guard judges the address that is connected to.
+// them, the destination guard judges the address that is connected to. A host may end in one dot:
+// whoever compares names takes it off, one, so that no other stands where a next hop would take it
+// off as well.
 
 #include "proxy/base/failure.hpp"
 

@@ -232,6 +232,18 @@ bool block_list::has(std::string_view bytes) const {
     return std::binary_search(all + begins_[block], all + begins_[block + 1], *hash);
 }
 
+// Also by the way that an IPv4 address is reached in IPv6 (NAT64 and the like).
+bool block_list::has_address(std::string_view key) const {
+    address_bytes named{};
+    std::memcpy(named.data(), key.data() + 1, named.size());
+    const auto forms = forms_of(named);
+    return std::any_of(forms.begin(), forms.end(), [&](const address_bytes& form) {
+        std::array<char, 1 + sizeof form> bytes{};
+        std::memcpy(bytes.data() + 1, form.data(), form.size());
+        return has({bytes.data(), bytes.size()});
+    });
+}
+
 bool block_list::holds(std::string_view host) const {
     const auto key = host_key::of(host);
     if (!key) {
@@ -239,7 +251,7 @@ bool block_list::holds(std::string_view host) const {
     }
     auto rest = key->bytes();
     if (key->is_address()) {
-        return addresses_ && has(rest);
+        return addresses_ && has_address(rest);
     }
     for (auto labels = labels_in(rest);; --labels) {
         if ((labels_ & label_bit(labels)) != 0 && has(rest)) {

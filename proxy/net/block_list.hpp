@@ -68,8 +68,9 @@ public:
     /// From names one after another; each may come more than once.
     class maker;
 
-    /// Whether `host`, as a URL names it, or a domain above it is listed. One hash for each of its
-    /// parents that has as many labels as some listed name; no allocation but a thread's first.
+    /// Whether `host`, as a URL names it, or a domain above it is listed; an address, in any form that it
+    /// may stand for (forms_of). One hash for each of its parents that has as many labels as some listed
+    /// name; no allocation but a thread's first.
     [[nodiscard]] bool holds(std::string_view host) const;
     [[nodiscard]] std::size_t size() const noexcept { return hashes_.size(); }
     /// What the table takes.
@@ -80,6 +81,7 @@ public:
 private:
     block_list() = default;
     [[nodiscard]] bool has(std::string_view bytes) const;
+    [[nodiscard]] bool has_address(std::string_view key) const;
 
     // Sorted, and where in it the hashes with the same leading bits begin: some 16 to 32 of them, so
     // that a look-up costs one line of memory to find them and a few within.

@@ -5,9 +5,9 @@
 
 namespace reprise::proxy::net {
 
-user_name known_logins::find(const login_hash& which,
-                             const user_list& users,
-                             steady_time now) noexcept {
+user_ptr known_logins::find(const login_hash& which,
+                            const user_list& users,
+                            steady_time now) noexcept {
     if (entries_.empty()) {
         return nullptr;
     }
@@ -17,16 +17,19 @@ user_name known_logins::find(const login_hash& which,
     if (found == set + ways) {
         return nullptr;
     }
-    if (found->by.list != users.generation()) {
-        if (found->by.password == 0 || found->by.password != users.password_mark(*found->whose)) {
+    if (found->list != users.generation()) {
+        if (!users.holds(found->whose->mark)) {
             return nullptr;
         }
-        found->by.list = users.generation();
+        found->list = users.generation();
     }
     return found->whose;
 }
 
-void known_logins::note(const login_hash& which, proof by, user_name whose, steady_time from) {
+void known_logins::note(const login_hash& which,
+                        const user_list& users,
+                        user_ptr whose,
+                        steady_time from) {
     entries_.resize(sets * ways);
     auto* const set = &entries_[which.low % sets * ways];
     auto* place = std::find_if(
@@ -35,7 +38,7 @@ void known_logins::note(const login_hash& which, proof by, user_name whose, stea
         place = std::min_element(
             set, set + ways, [](const entry& a, const entry& b) { return a.until < b.until; });
     }
-    *place = {which, by, from + kept_for, std::move(whose)};
+    *place = {which, users.generation(), from + kept_for, std::move(whose)};
 }
 
 }  // namespace reprise::proxy::net

@@ -21,7 +21,7 @@ std::optional<failure> known_refusal(const destination_guard& guard,
             }
         }
         if (!first) {
-            first = failure{failure_code::dns_not_found, std::string{host}};
+            first = failure{failure_code::dns_not_found, std::string{host} + " is no host name"};
         }
     }
     return first;

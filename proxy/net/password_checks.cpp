@@ -169,11 +169,12 @@ void password_checks::carry_out(const login_hash& which, lane by) {
         one = &under_way_.at(which);  // its place is its own until it is taken out, below
     }
     const auto& of = one->of;
-    user_name whose;
+    user_ptr whose;
     bool tried = false;
     try {
         if (of.users->has_password(of.name, of.password)) {
-            whose = std::make_shared<const std::string>(of.name);
+            whose = std::make_shared<const known_user>(
+                known_user{of.name, of.users->password_mark(of.name)});
         }
         tried = true;
     } catch (const std::bad_alloc&) {
@@ -185,9 +186,7 @@ void password_checks::carry_out(const login_hash& which, lane by) {
         const std::lock_guard lock{guard_};
         try {
             if (whose) {
-                const known_logins::proof proven{of.users->generation(),
-                                                 of.users->password_mark(of.name)};
-                known_.note(which, proven, whose, now);
+                known_.note(which, *of.users, whose, now);
             } else if (tried) {
                 limits_.note(one->where, false, now);
                 if (one->where != one->address) {

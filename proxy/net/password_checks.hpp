@@ -72,7 +72,7 @@ public:
         bool speaks_for_many = false;  ///< the address
     };
     /// Called once, on a thread of the checks': null, it is wrong.
-    using call = std::function<void(user_name whose)>;
+    using call = std::function<void(user_ptr whose)>;
 
     password_checks() = default;
     ~password_checks() { finish(); }

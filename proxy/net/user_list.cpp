@@ -5,6 +5,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <charconv>
 #include <crypt.h>
@@ -14,8 +15,8 @@
 #include <utility>
 
 // Reading goes on behind a mistake, so that several are told at once, and a list is made only where
-// there are none. An unknown name costs a hash as well (has_password), so that the time of an
-// answer does not tell who is listed.
+// there are none. An unknown name costs a hash as well (has_password), and one of those in the list,
+// whose kinds and costs differ: so that the time of an answer does not tell who is listed.
 
 namespace reprise::proxy::net {
 
@@ -142,6 +143,10 @@ token_digest digest_of(std::string_view token) {
     token_digest out{};
     SHA256(reinterpret_cast<const unsigned char*>(token.data()), token.size(), out.data());
     return out;
+}
+
+secret_name mark_of(std::string_view owner, const token_digest& digest) {
+    return {owner, {reinterpret_cast<const char*>(digest.data()), digest.size()}};
 }
 
 bool read_hex(std::string_view text, token_digest& into) {
@@ -274,21 +279,44 @@ user_list::user_list(password_hashes passwords, token_owners tokens)
       }()},
       passwords_{std::move(passwords)},
       tokens_{std::move(tokens)} {
+    places_.reserve(passwords_.size());
+    marks_.reserve(passwords_.size() + tokens_.size());
     for (const auto& [name, hash] : passwords_) {
-        names_.insert(name);
+        places_.push_back({XXH3_64bits(hash.data(), hash.size()), &hash});
+        marks_.insert(secret_name{name, hash});
     }
     for (const auto& [digest, owner] : tokens_) {
-        names_.insert(owner);
+        marks_.insert(mark_of(owner, digest));
     }
+}
+
+// Each user draws for the name, by his hash, and the highest draw has it (Thaler and Ravishankar 1998). A
+// choice by a secret of this process would be another one after each restart, and by a place in the
+// list after each change: names whose time changes then are not listed.
+const std::string& user_list::hash_tried_for(const std::string& name) const {
+    const auto drawn_for = XXH3_64bits(name.data(), name.size());
+    const auto draw = [drawn_for](const password_place& one) {
+        const std::uint64_t both[] = {drawn_for, one.drawn_by};
+        return XXH3_64bits(both, sizeof both);
+    };
+    const auto* highest = &places_.front();
+    auto most = draw(*highest);
+    for (const auto& one : places_) {
+        if (const auto drawn = draw(one); drawn > most) {
+            most = drawn;
+            highest = &one;
+        }
+    }
+    const auto found = passwords_.find(name);
+    return found == passwords_.end() ? *highest->hash : found->second;
 }
 
 bool user_list::has_password(const std::string& name, const std::string& password) const {
     if (passwords_.empty()) {
         return false;
     }
-    const auto found = passwords_.find(name);
-    const bool known = found != passwords_.end();
-    const auto& hash = known ? found->second : passwords_.begin()->second;
+    const auto& hash = hash_tried_for(name);
+    const bool known = passwords_.contains(name);
     const auto work = std::make_unique<crypt_data>();
     const char* const made = ::crypt_r(password.c_str(), hash.c_str(), work.get());
     const bool right = made != nullptr && std::strlen(made) == hash.size() &&
@@ -297,17 +325,20 @@ bool user_list::has_password(const std::string& name, const std::string& passwor
     return known && right;
 }
 
-std::uint64_t user_list::password_mark(const std::string& name) const noexcept {
+secret_name user_list::password_mark(const std::string& name) const {
     const auto found = passwords_.find(name);
-    return found == passwords_.end()
-               ? 0
-               : std::max<std::uint64_t>(XXH3_64bits(found->second.data(), found->second.size()),
-                                         1);
+    return found == passwords_.end() ? secret_name{} : secret_name{name, found->second};
 }
 
 std::string_view user_list::owner_of(std::string_view token) const {
     const auto found = tokens_.find(digest_of(token));
     return found == tokens_.end() ? std::string_view{} : found->second;
+}
+
+secret_name user_list::token_mark(std::string_view token) const {
+    const auto digest = digest_of(token);
+    const auto found = tokens_.find(digest);
+    return found == tokens_.end() ? secret_name{} : mark_of(found->second, digest);
 }
 
 }  // namespace reprise::proxy::net

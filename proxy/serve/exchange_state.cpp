@@ -99,7 +99,7 @@ void exchange_state::note_login() {
 
 // A connection asks mostly for one client.
 void exchange_state::limit_client() {
-    const auto user = book.user ? std::string_view{*book.user} : std::string_view{};
+    const auto user = book.user ? std::string_view{book.user->name} : std::string_view{};
     const net::client_name whose{client.at, user};
     if (stream.is_limited_as(whose)) {
         return;

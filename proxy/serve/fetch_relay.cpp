@@ -260,31 +260,62 @@ awaitable<ended_or_next> send_fetched(exchange_state& x,
 }
 
 awaitable<std::optional<ended_or_next>> fetch_relay::give(cache::fetch_reader& reader) {
-    auto& came = x_.memory.report;
     for (;;) {
         const auto waited = co_await next_of(x_, reader);
         if (waited != ended::keep) {
             co_return waited;
         }
-        switch (came.what) {
-        case news::interim: {
-            const auto passed = co_await pass_interim();
-            if (passed != ended::keep) {
-                co_return passed;
-            }
+        if (x_.memory.report.what != news::interim) {
             break;
         }
-        case news::head: co_return co_await take_head(reader);
-        case news::validated: co_return take_validated();
-        case news::failed: co_return take_failure();
-        case news::upgraded: co_return take_upgrade();
-        case news::nothing:
-        case news::data:
-        case news::end:
-        case news::fell_out:  // the head always comes first
-            co_return x_.out.break_off(outcome::error, "internal");
+        const auto passed = co_await pass_interim();
+        if (passed != ended::keep) {
+            co_return passed;
         }
     }
+    if (!accepts(reader)) {
+        co_return std::nullopt;
+    }
+    auto out = co_await take(reader);
+    co_return std::move(out);
+}
+
+bool fetch_relay::accepts(const cache::fetch_reader& reader) {
+    if (!follows()) {
+        return true;
+    }
+    switch (x_.memory.report.what) {
+    case news::head: return may_follow(reader);
+    case news::validated: return may_share_validated();
+    case news::failed: return may_share_failure(*reader.source());
+    case news::nothing:
+    case news::interim:
+    case news::data:
+    case news::end:
+    case news::fell_out:
+    case news::upgraded: break;
+    }
+    return true;
+}
+
+// One coroutine, not two, on the way of every miss.
+awaitable<ended_or_next> fetch_relay::take(cache::fetch_reader& reader) {
+    return x_.memory.report.what == news::head ? take_head(reader) : take_end();
+}
+
+awaitable<ended_or_next> fetch_relay::take_end() {
+    switch (x_.memory.report.what) {
+    case news::validated: co_return take_validated();
+    case news::failed: co_return take_failure();
+    case news::upgraded: co_return take_upgrade();
+    case news::nothing:
+    case news::head:
+    case news::interim:
+    case news::data:
+    case news::end:
+    case news::fell_out: break;  // the head always comes first
+    }
+    co_return x_.out.break_off(outcome::error, "internal");
 }
 
 // Not for followers: before the head nobody knows whether they may share the response.
@@ -306,10 +337,11 @@ awaitable<ended> fetch_relay::pass_interim() {
 bool fetch_relay::may_follow(const cache::fetch_reader& reader) {
     // A sibling that joined before the head was there may be who feeds it, or pace it for others.
     const bool is_siblings = x_.asked.facts.asked.only_if_cached;
-    const auto fits = judge_head(x_, *head_, role_, resident_now());
+    const auto& head = *x_.memory.report.head;
+    const auto fits = judge_head(x_, head, role_, resident_now());
     too_old_ = fits == fit::too_old;
     if (fits != fit::answers ||
-        (is_siblings && (head_->fed_by_sibling || !reader.source()->is_kept()))) {
+        (is_siblings && (head.fed_by_sibling || !reader.source()->is_kept()))) {
         return false;
     }
     if (!reader.source()->serves_others()) {
@@ -367,11 +399,8 @@ bool fetch_relay::is_not_modified(const cache::fetched_head& head) const {
                                      resident_now()) == http::precondition::not_modified;
 }
 
-awaitable<std::optional<ended_or_next>> fetch_relay::take_head(cache::fetch_reader& reader) {
+awaitable<ended_or_next> fetch_relay::take_head(cache::fetch_reader& reader) {
     head_ = x_.memory.report.head;
-    if (follows() && !may_follow(reader)) {
-        co_return std::nullopt;
-    }
     const auto& head = *head_;
     note_head(head);
     if (is_server_error(head.status) && may_stand_in(x_, false, resident_now())) {
@@ -398,18 +427,18 @@ awaitable<std::optional<ended_or_next>> fetch_relay::take_head(cache::fetch_read
     co_return co_await send_fetched(x_, reader, head_, how);
 }
 
-std::optional<ended_or_next> fetch_relay::take_validated() {
+bool fetch_relay::may_share_validated() {
+    const auto& came = x_.memory.report;
+    const auto fits = judge_confirmed(x_, *came.fresh, came.confirmed.get(), resident_now());
+    too_old_ = fits == fit::too_old;
+    held_before_ = too_old_ ? came.fresh : nullptr;
+    return fits == fit::answers;
+}
+
+ended_or_next fetch_relay::take_validated() {
     const auto now = resident_now();
     const auto fresh = x_.memory.report.fresh;
     const auto& confirmed = x_.memory.report.confirmed;
-    if (follows()) {
-        const auto fits = judge_confirmed(x_, *fresh, confirmed.get(), now);
-        if (fits != fit::answers) {
-            too_old_ = fits == fit::too_old;
-            held_before_ = too_old_ ? fresh : nullptr;
-            return std::nullopt;
-        }
-    }
     x_.sending = fresh;
     x_.book.how = outcome::revalidated;
     if (confirmed) {
@@ -430,19 +459,27 @@ std::optional<ended_or_next> fetch_relay::take_validated() {
     return answer{answers::composed{}};
 }
 
-std::optional<ended_or_next> fetch_relay::take_upgrade() {
+ended_or_next fetch_relay::take_upgrade() {
     auto& over = std::get<fetch::wanted::passed>(order_.what);
     return answer{answers::upgraded{std::move(over.upgraded), std::move(over.upgrade_bytes)}};
 }
 
-std::optional<ended_or_next> fetch_relay::take_failure() {
-    auto why = std::move(x_.memory.report.why);
+// What a fetch fails by before anybody is asked it would fail by for any request: all share that, or they would all
+// dial an origin that is down. Behind it a server, or what stands in front of it, may have closed the connection, or
+// said nothing sensible, for a field that this request does not have.
+bool fetch_relay::may_share_failure(const cache::fetch& source) {
+    const auto code = x_.memory.report.why.code;
     // It is another client's share; or the one that leads may not stand in for its client.
-    if (follows() && (why.code == failure_code::client_share_used ||
-                      why.code == failure_code::tls_client_certificate)) {
-        return std::nullopt;
+    if (code == failure_code::client_share_used || code == failure_code::tls_client_certificate) {
+        return false;
     }
-    return answer_to_failed_fetch(x_, std::move(why));
+    const auto sent = source.asked();
+    others_failure_ = sent && !is_our_own_lack(code) && !fetch::would_send(order_, *sent);
+    return !others_failure_;
+}
+
+ended_or_next fetch_relay::take_failure() {
+    return answer_to_failed_fetch(x_, std::move(x_.memory.report.why));
 }
 
 }  // namespace reprise::proxy::serve

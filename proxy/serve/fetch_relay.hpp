@@ -25,10 +25,25 @@ public:
           order_{order},
           role_{role} {}
 
-    /// None: nothing was sent, and this fetch is not to answer this request.
+    /// Waits for what it brings first, and gives that. None: nothing was sent, and this fetch is not to
+    /// answer this request.
     [[nodiscard]] awaitable<std::optional<ended_or_next>> give(cache::fetch_reader& reader);
-    /// Why it gave none: for its age alone, which an answer to this request's own demands may not have.
+
+    [[nodiscard]] bool follows() const noexcept { return role_ != fetch_role::leads; }
+
+    // The same in steps, for who waits for more than one fetch. What has come of it stands in x.memory.report.
+
+    /// A 1xx, for the client whose fetch it is.
+    [[nodiscard]] awaitable<ended> pass_interim();
+    /// Whether it answers this request: so whatever does that leads.
+    [[nodiscard]] bool accepts(const cache::fetch_reader& reader);
+    /// Gives it. @pre accepts()
+    [[nodiscard]] awaitable<ended_or_next> take(cache::fetch_reader& reader);
+
+    /// Why it is not accepted: for its age alone, which an answer to this request's own demands may not have.
     [[nodiscard]] bool was_too_old() const noexcept { return too_old_; }
+    /// Or it has failed by what another request had said: this one may fare better.
+    [[nodiscard]] bool was_others_failure() const noexcept { return others_failure_; }
     /// What was stored, and was found to hold still, or fresh, but too long ago; null: a response had come instead.
     [[nodiscard]] const cache::stored_ptr& held_before() const noexcept { return held_before_; }
     /// Its client has left, perhaps, before it was looked at what the origin said: what follows from an
@@ -36,22 +51,24 @@ public:
     void note_unseen_head(const cache::fetch_reader& reader);
 
 private:
-    [[nodiscard]] awaitable<ended> pass_interim();
-    [[nodiscard]] awaitable<std::optional<ended_or_next>> take_head(cache::fetch_reader& reader);
-    [[nodiscard]] std::optional<ended_or_next> take_validated();
-    [[nodiscard]] std::optional<ended_or_next> take_failure();
-    [[nodiscard]] std::optional<ended_or_next> take_upgrade();
+    [[nodiscard]] awaitable<ended_or_next> take_head(cache::fetch_reader& reader);
+    [[nodiscard]] awaitable<ended_or_next> take_end();
+    [[nodiscard]] ended_or_next take_validated();
+    [[nodiscard]] ended_or_next take_failure();
+    [[nodiscard]] ended_or_next take_upgrade();
     [[nodiscard]] bool may_follow(const cache::fetch_reader& reader);
+    [[nodiscard]] bool may_share_validated();
+    [[nodiscard]] bool may_share_failure(const cache::fetch& source);
     [[nodiscard]] bool is_not_modified(const cache::fetched_head& head) const;
     [[nodiscard]] http::cache_status status_of(const cache::fetch_reader& reader) const;
     void note_head(const cache::fetched_head& head);
 
     exchange_state& x_;
     fetch::fetch_order& order_;
-    [[nodiscard]] bool follows() const noexcept { return role_ != fetch_role::leads; }
 
     const fetch_role role_;
     bool too_old_ = false;
+    bool others_failure_ = false;
     cache::stored_ptr held_before_;
     cache::head_ptr head_;
 };

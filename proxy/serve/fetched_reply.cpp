@@ -1,14 +1,21 @@
 #include "proxy/serve/fetched_reply.hpp"
 
 #include "proxy/fetch/admit.hpp"
-#include "proxy/serve/fetch_relay.hpp"
 #include "proxy/serve/look_up.hpp"
 #include "proxy/serve/orders.hpp"
+#include "proxy/serve/relay.hpp"
 
 #include <algorithm>
+#include <utility>
 
 // Requests for one key share a fetch where the answer may be shared, which cannot be known before
 // its head is there. A follower is judged then, and fetches for itself if need be.
+//
+// Where there is no head, what a request says of itself decides for nobody else. A fetch that fails when it has
+// asked, and one that is silent then, is its leader's matter and of those who would send the same
+// (fetch::would_send); whoever would send something else goes on to the next leader's, and behind that
+// asks alone, in the origin's line. So an origin that is down is asked for a crowd twice, and then once for each who is
+// unlike both. That the second is no proof either: whoever leads one may have prepared the next.
 
 namespace reprise::proxy::serve {
 
@@ -75,12 +82,86 @@ bool fetched_reply::must_be_alone() const {
 awaitable<ended_or_next> fetched_reply::give_alone() {
     const auto reader = fetch_alone(x_, order_);
     fetch_relay relay{x_, *order_, fetch_role::leads};
-    auto out = co_await relay.give(*reader);
+    auto out = co_await give_first(*reader, relay);
     co_return std::move(*out);  // only followers are sent away
 }
 
+// What says something first: the fetch in hand, or one of those that were silent, which may have been slow and
+// nothing else. None: the one in hand is not to answer this request, or is silent too.
+awaitable<std::optional<ended_or_next>> fetched_reply::give_first(cache::fetch_reader& in_hand,
+                                                                  fetch_relay& relay) {
+    for (;;) {
+        if (has_next(x_, in_hand)) {
+            if (x_.memory.report.what == cache::fetch_reader::news::interim) {
+                const auto passed = co_await relay.pass_interim();
+                if (passed != ended::keep) {
+                    co_return passed;
+                }
+                continue;
+            }
+            if (!relay.accepts(in_hand)) {
+                co_return std::nullopt;
+            }
+            silent_.clear();
+            auto out = co_await relay.take(in_hand);
+            co_return std::move(out);
+        }
+        const auto spoke = take_silent_that_spoke();
+        if (spoke) {
+            in_hand.leave();
+            silent_.clear();
+            fetch_relay other{x_, *order_, fetch_role::awaits};
+            auto out = co_await other.take(*spoke);
+            co_return std::move(out);
+        }
+        const auto until = relay.follows() ? waited_for_until(*in_hand.source())
+                                           : steady_time::max();
+        if (until <= steady_now()) {
+            is_silent_ = true;
+            co_return std::nullopt;
+        }
+        const auto waited = co_await x_.out.wait(until);
+        if (waited != ended::keep) {
+            co_return x_.out.leave();
+        }
+    }
+}
+
+// With what answers this request in x.memory.report; null: none has. Those that do not, and those that have failed,
+// are waited for no more.
+std::unique_ptr<cache::fetch_reader> fetched_reply::take_silent_that_spoke() {
+    using news = cache::fetch_reader::news;
+    const auto& came = x_.memory.report;
+    for (auto one = silent_.begin(); one != silent_.end();) {
+        while (has_next(x_, **one) && came.what == news::interim) {
+        }
+        if (came.what == news::nothing) {
+            ++one;
+            continue;
+        }
+        fetch_relay relay{x_, *order_, fetch_role::awaits};
+        const bool answers = came.what != news::failed && relay.accepts(**one);
+        auto spoke = std::move(*one);
+        one = silent_.erase(one);
+        if (answers) {
+            return spoke;
+        }
+    }
+    return nullptr;
+}
+
+// By a follower, for its head. Before anything is asked it waits for a connection, which no request gets sooner.
+steady_time fetched_reply::waited_for_until(const cache::fetch& source) const {
+    const auto patience = patience_with_another(x_);
+    const auto sent = source.asked();
+    if (!sent) {
+        return steady_now() + patience;
+    }
+    return fetch::would_send(*order_, *sent) ? steady_time::max() : sent->at + patience;
+}
+
 // A follower of an error that may pass waits once more, for the next leader: a recovering origin is
-// not asked by all at once. So does one for which the answer was too old: what is asked with its own
+// not asked by all at once. So does one of what another's fields have brought about, and one for which the answer was too old: what is asked with its own
 // demands may be younger, and all that make them share that. Whoever comes then joins the second fetch, and
 // siblings too, though the first goes on and may be stored: it is the more recent.
 awaitable<ended_or_next> fetched_reply::give_together() {
@@ -110,20 +191,25 @@ awaitable<ended_or_next> fetched_reply::give_together() {
                           : place.head_known ? fetch_role::joins_late
                                              : fetch_role::awaits;
         fetch_relay relay{x_, *order_, role};
-        auto out = co_await relay.give(*place.reader);
+        auto out = co_await give_first(*place.reader, relay);
         if (out) {
             co_return std::move(*out);
         }
         x_.w.counts.collapsed_released.add();
         const auto from = place.reader->source();
         const auto head = from->head();
-        const bool may_pass = relay.was_too_old() || (head && cache::is_passing(head->status));
+        const bool is_others = is_silent_ || relay.was_others_failure();
+        if (std::exchange(is_silent_, false)) {
+            silent_.push_back(std::move(place.reader));
+        }
+        const bool may_pass = is_others || relay.was_too_old() ||
+                              (head && cache::is_passing(head->status));
         if (const auto& held = relay.held_before()) {
             x_.stored = {.what = cache::lookup::present, .response = held};
             order_->validate_nothing();
             prepare_storing(x_, *order_);
             order_->may_ask_siblings = false;
-        } else if (!may_pass || (is_second && !relay.was_too_old())) {
+        } else if (!may_pass || (is_second && !is_others && !relay.was_too_old())) {
             order_->validate_nothing();
             ask_as_the_client_does(x_, *order_);
         }

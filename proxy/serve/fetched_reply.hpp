@@ -3,8 +3,11 @@
 
 #include "proxy/fetch/order.hpp"
 #include "proxy/serve/exchange_state.hpp"
+#include "proxy/serve/fetch_relay.hpp"
 
 #include <memory>
+#include <optional>
+#include <vector>
 
 namespace reprise::proxy::serve {
 
@@ -21,11 +24,18 @@ private:
     [[nodiscard]] awaitable<ended_or_next> give_as_asked(const answers::fetched& what);
     [[nodiscard]] awaitable<ended_or_next> give_alone();
     [[nodiscard]] awaitable<ended_or_next> give_together();
+    [[nodiscard]] awaitable<std::optional<ended_or_next>> give_first(cache::fetch_reader& in_hand,
+                                                                     fetch_relay& relay);
+    [[nodiscard]] std::unique_ptr<cache::fetch_reader> take_silent_that_spoke();
+    [[nodiscard]] steady_time waited_for_until(const cache::fetch& source) const;
     void lead(const std::shared_ptr<cache::fetch>& into, std::size_t pending_sights);
     void note_late_sight(const std::shared_ptr<cache::fetch>& source) const;
 
     exchange_state& x_;
     std::shared_ptr<fetch::fetch_order> order_;
+    bool is_silent_ = false;  // the fetch in hand, for too long
+    /// Those that were. Whichever speaks first is the answer.
+    std::vector<std::unique_ptr<cache::fetch_reader>> silent_;
 };
 
 }  // namespace reprise::proxy::serve

@@ -186,6 +186,8 @@ awaitable<ended> hello_wait::open(net::tls_identity_ptr identity, bool new_leaf)
     const auto& timeouts = request_->settings->options.timeouts;
     const auto until = steady_now() + std::min(timeouts.client_head, handshake_patience);
     auto hello = request_->take_input();
+    error_code gone;
+    const auto connected = net::canonical(client.socket().remote_endpoint(gone).address());
     auto inner = inner_end(client, w.timer, *owner_);
     if (!inner) {
         book.error = inner.error().detail;
@@ -212,8 +214,8 @@ awaitable<ended> hello_wait::open(net::tls_identity_ptr identity, bool new_leaf)
     w.counts.tunnels_opened.add();
     book.reason = "opened";
     client.go_on_over(std::move(*secured));
-    request_->client.inside = std::make_shared<const opened_host>(
-        opened_host{host, target.port, w.common.tunnels.note_opened(host, new_leaf), book.user});
+    request_->client.inside = std::make_shared<const opened_host>(opened_host{
+        host, target.port, w.common.tunnels.note_opened(host, new_leaf), book.user, connected});
     request_->client.opened = steady_now();
     client.reply_is_whole();
     co_return client.failed() ? ended::gone : ended::keep;

@@ -22,7 +22,7 @@ answer refuse(failure_code code, std::string why = {}) {
 // What another thread found out; outlives whoever waits for it.
 struct found {
     std::atomic<bool> there{false};
-    net::user_name whose{};
+    net::user_ptr whose{};
 };
 
 }  // namespace
@@ -35,12 +35,12 @@ std::optional<answer> identify(exchange_state& x) {
     const bool is_peer = x.w.peers && x.w.peers->book->is_peer(x.client.ip());
     if (x.client.inside && (x.client.inside->user || !is_peer)) {
         x.book.user = x.client.inside->user;
-        if (x.book.user && users->knows(*x.book.user)) {
+        if (x.book.user && users->holds(x.book.user->mark)) {
             return std::nullopt;
         }
         x.out.keeps = false;  // the next CONNECT is asked who it is
         return refuse(failure_code::user_unknown,
-                      "the users have changed since the tunnel was opened");
+                      "the users, or what they show, have changed since the tunnel was opened");
     }
     if (x.asked.accelerator || is_peer || x.is_siblings_question()) {
         return std::nullopt;
@@ -74,9 +74,9 @@ std::optional<answer> identify(exchange_state& x) {
     if (owner.empty()) {
         return refuse(failure_code::user_unknown, "nobody's token");
     }
-    x.book.user = std::make_shared<const std::string>(owner);
-    const net::known_logins::proof by{users->generation(), 0};
-    x.w.logins.note(*which, by, x.book.user, x.started);
+    x.book.user = std::make_shared<const net::known_user>(
+        net::known_user{std::string{owner}, users->token_mark(login->secret)});
+    x.w.logins.note(*which, *users, x.book.user, x.started);
     return std::nullopt;
 }
 
@@ -85,7 +85,7 @@ awaitable<std::optional<failure>> verify(exchange_state& x, answers::unverified&
     const auto result = std::make_shared<found>();
     const auto users = x.settings->users;
     const auto which = what.which;
-    const auto tell = [result, signal = woken.handle()](net::user_name whose) {
+    const auto tell = [result, signal = woken.handle()](net::user_ptr whose) {
         result->whose = std::move(whose);
         result->there.store(true, std::memory_order_release);
         signal.notify();
@@ -108,8 +108,7 @@ awaitable<std::optional<failure>> verify(exchange_state& x, answers::unverified&
         co_return failure{failure_code::user_unknown, "no such name, or another password"};
     }
     x.book.user = result->whose;
-    const net::known_logins::proof by{users->generation(), users->password_mark(*result->whose)};
-    x.w.logins.note(which, by, result->whose, now);
+    x.w.logins.note(which, *users, result->whose, now);
     co_return std::nullopt;
 }
 

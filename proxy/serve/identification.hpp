@@ -2,7 +2,8 @@
 // Who asks, where clients have to say who they are (access.users_file, access.tokens_file).
 //
 // Asked are clients of forward listeners; not siblings and parents (they ask from the addresses of
-// their settings), nor what comes in a tunnel that was opened: its CONNECT has said it. A password
+// their settings), nor what comes in a tunnel that was opened: its CONNECT has said it, and that holds
+// for as long as the lists have what it showed, that password or that token. A password
 // that was found right lately costs a hash of some 100 ns (known_logins); another one is tried on a
 // thread of its own, for which the answer waits (password_checks).
 

@@ -270,7 +270,7 @@ void ledger::log(const request& asked, std::uint64_t in, std::uint64_t out, unsi
     record.request_id = w_.next_request_id();
     const auto from = client_.address + ":" + std::to_string(client_.port);
     record.client = from;
-    record.user = user ? std::string_view{*user} : std::string_view{};
+    record.user = user ? std::string_view{user->name} : std::string_view{};
     if (asked.head != nullptr) {
         record.http_version = asked.head->version;
         record.method = asked.head->method_text;

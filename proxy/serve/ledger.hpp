@@ -53,7 +53,7 @@ public:
     unsigned status = 0;           ///< of the answer; 0: there was none
     std::string_view reason{};     ///< static text
     std::string error{};           ///< what the reason leaves out
-    net::user_name user{};         ///< who has said to be asking, and is believed; null: nobody
+    net::user_ptr user{};          ///< who has said to be asking, and is believed; null: nobody
     std::string origin{}, peer{};  ///< who was asked; empty: nobody
     std::string content_type{};    ///< of what was fetched, where the log wants it
     std::optional<std::chrono::nanoseconds> origin_time{};

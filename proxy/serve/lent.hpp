@@ -30,7 +30,8 @@ struct opened_host {
     std::string host;  ///< lower case
     std::uint16_t port = 443;
     std::shared_ptr<inside_counts> counts{};  ///< never null
-    net::user_name user{};                    ///< whose CONNECT it was; null: nobody was asked
+    net::user_ptr user{};                     ///< whose CONNECT it was; null: nobody was asked
+    net::address_bytes connected{};           ///< who was at the other end: a front, or the client
 };
 
 /// Whose requests they are. Known when the connection is accepted; on one of a trusted front for each

@@ -121,13 +121,23 @@ bool came_meanwhile(exchange_state& x, cache::fetch_reader& place) {
     return came;
 }
 
+steady_time::duration patience_with_another(const exchange_state& x) {
+    constexpr int parts = 4;
+    return x.settings->options.timeouts.origin_head / parts;
+}
+
 void revalidate_behind(exchange_state& x) {
     auto& common = x.w.common;
     if (judge_destination(*x.settings, x.asked, common.pseudonym)) {
         return;
     }
-    if (common.fetches.has(x.asked.key, x.asked.url)) {
-        return;  // most often, and without the lock that all threads share
+    const auto other = common.fetches.find(x.asked.key, x.asked.url);
+    if (other) {  // most often, and without the lock that all threads share
+        const auto sent = other->head() ? std::nullopt : other->asked();
+        if (!sent || steady_now() < sent->at + patience_with_another(x)) {
+            return;
+        }
+        common.fetches.remove(x.asked.key, other);
     }
     // Before it leads: whoever followed it would be left with nothing.
     auto permit = common.unattended.enter(x.w.share_of(x.client.at),

@@ -23,8 +23,12 @@ void ask_as_the_client_does(const exchange_state& x, fetch::fetch_order& order);
 /// ends, and its followers are served from the store too.
 [[nodiscard]] bool came_meanwhile(exchange_state& x, cache::fetch_reader& place);
 
+/// How long a request that would ask otherwise waits for the head of what another has asked, from when that
+/// was sent: a quarter of timeouts.origin_head.
+[[nodiscard]] steady_time::duration patience_with_another(const exchange_state& x);
+
 /// The client has its stale answer; the origin is asked all the same, with this request's fields,
-/// once for all requests meanwhile. Does nothing if anything stands against asking, or as many of the
+/// once for all requests meanwhile, or while the origin is silent to it once in patience_with_another(). Does nothing if anything stands against asking, or as many of the
 /// client's fetches, or of all, go on unattended as may (cache/unattended.hpp).
 void revalidate_behind(exchange_state& x);
 

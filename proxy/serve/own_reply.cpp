@@ -60,9 +60,13 @@ void compose_failure(exchange_state& x, const failure& why) {
     }
     const auto& head = *x.asked.head;
     const auto* accept = http::find(head.fields, field_id::accept);
+    // What was seen on the way to an upstream names it (addresses, ports, certificates): that is for the log, and
+    // no stranger's. What was seen of a request its own client knows.
+    const bool tells_detail = !x.asked.accelerator || facts.counts_as == outcome::client_error;
+    const failure shown{why.code, tells_detail ? why.detail : std::string{}};
     x.out.text.clear();
     http::append_error_page(x.out.text,
-                            why,
+                            shown,
                             {.pseudonym = x.w.common.pseudonym,
                              .accept = accept != nullptr ? accept->value : std::string_view{},
                              .date = std::string_view{date.data(), date.size()},

@@ -3,10 +3,13 @@
 #include "proxy/http/forwarding.hpp"
 #include "proxy/peer/homes.hpp"
 #include "proxy/peer/pulse.hpp"
+#include "proxy/peer/reach.hpp"
 
 #include <algorithm>
 
-// read_request() stops at the first refusal. What the hop-by-hop fields say (persistence, an
+// read_request() stops at the first refusal. A method that is acted upon here is taken in its one
+// spelling: `purge` would be an unknown one to us, and pass whom PURGE is refused, and there are next
+// hops that carry it out (Squid, which takes methods in any case unless relaxed_header_parser is off). What the hop-by-hop fields say (persistence, an
 // upgrade, a login, a peer's words) is read before they are taken out; facts and key come behind
 // that.
 
@@ -131,7 +134,8 @@ request read_request(http::request_head& head,
     out.head = &head;
     out.persistent = http::keep_alive(head.version, head.fields);  // before Connection is taken out
     const bool upgrades = http::asks_websocket(head);
-    out.last = upgrades || head.method == verb::connect;
+    const auto miswritten = http::method_in_other_case(head);
+    out.last = upgrades || head.method == verb::connect || miswritten == verb::connect;
     const auto framing = http::request_framing(head);
     if (!framing) {
         out.refused = framing.error();
@@ -144,6 +148,13 @@ request read_request(http::request_head& head,
         out.body.kind = http::body_kind::none;  // says nothing, and would keep it from the store
     }
     out.accelerator = how.listener.mode == config::listener_mode::accelerator;
+    if (miswritten != verb::unknown) {
+        out.refused = failure{failure_code::bad_request,
+                              "the method is \"" + std::string{head.method_text} +
+                                  "\", and methods have a case (RFC 9110 9.1): " +
+                                  std::string{boost::beast::http::to_string(miswritten)}};
+        return out;
+    }
     const auto target = read_target(head, how);
     if (!target) {
         out.refused = target.error();

@@ -23,6 +23,7 @@ void try_absolute(std::string_view text, target_forms forms) {
     }
     require(parsed->port != 0 && !parsed->host.empty() && parsed->host.size() <= 255);
     require(!parsed->secure || forms.has(target_form::secure));
+    require(parsed->host.front() != '.' && parsed->host.find("..") == std::string_view::npos);
     if (has_https_prefix(*parsed)) {
         const auto meant = behind_https_prefix(*parsed);
         require(meant.has_error() || (meant->secure && !meant->host.empty()));

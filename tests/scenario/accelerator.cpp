@@ -170,4 +170,33 @@ TEST_SUITE("scenario/accelerator") {
         CHECK(w.origin.requests().size() == 3);
     }
 
+    TEST_CASE("where its upstream is, an operator reads in the log, and no stranger on a page") {
+        const closed_port closed;
+        const auto upstream = "127.0.0.1:" + std::to_string(closed.port());
+        auto settings = basic_settings();
+        settings["listeners"].push_back({{"address", "127.0.0.1:0"},
+                                         {"mode", "accelerator"},
+                                         {"upstream", "http://" + upstream}});
+        const proxy_process proxy{settings};
+        for (const std::string accept : {"", "Accept: text/html\r\n"}) {
+            CAPTURE(accept);
+            client one{proxy.port(1)};
+            const auto answer = one.ask("GET /a HTTP/1.1\r\nHost: www.example.org\r\n" + accept +
+                                        "\r\n");
+            CHECK(answer.status == 502);
+            const auto port = std::to_string(closed.port());
+            CHECK(answer.body.find(port) == std::string::npos);
+            CHECK(answer.body.find("127.0.0.1") == std::string::npos);
+            CHECK(answer.get("Proxy-Status").find(port) == std::string::npos);
+            CHECK(answer.get("Proxy-Status").find("details=\"connect_refused\"") !=
+                  std::string::npos);
+        }
+        CHECK(eventually([&] { return proxy.output().find(upstream) != std::string::npos; }));
+        // What its own request lacks a client is told.
+        client one{proxy.port(1)};
+        const auto answer = one.ask("GET /a HTTP/1.1\r\nHost: a, b\r\n\r\n");
+        CHECK(answer.status == 400);
+        CHECK(answer.body.find("Seen: ") != std::string::npos);
+    }
+
 }  // TEST_SUITE

@@ -88,11 +88,11 @@ TEST_SUITE("scenario/block_lists") {
     TEST_CASE("an accelerator's clients are asked nothing: its upstream is the operator's own") {
         with_list w;
         auto settings = w.settings;
-        settings["listeners"] = json::array({{{"address", "127.0.0.1:0"},
-                                              {"mode", "accelerator"},
-                                              {"upstream", w.origin.url("")}}});
+        settings["listeners"].push_back(
+            {{"address", "127.0.0.1:0"}, {"mode", "accelerator"}, {"upstream", w.origin.url("")}});
         const proxy_process front{settings};
-        client to{front.port()};
+        client to{front.port(1)};
         CHECK(to.ask("GET /a HTTP/1.1\r\nHost: ads.test\r\n\r\n").status == 200);
+        CHECK(front.get(w.url("ads.test")).status == 403);
     }
 }

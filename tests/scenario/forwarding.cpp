@@ -221,7 +221,27 @@ TEST_SUITE("scenario/forwarding") {
             CHECK(w.ask("PROPFIND", "/a").body == "PROPFIND");
         }
         CHECK(w.origin.count("/a") == 4);
-        CHECK(w.ask("get", "/a").body == "get");  // methods have a case
+        CHECK(w.ask("patch", "/a").body == "patch");  // methods have a case
+    }
+
+    TEST_CASE("a method that is acted upon here is refused in another case, and reaches nobody") {
+        // A next hop may take it for that one, and carry out what is refused here.
+        world w;
+        w.origin.on("/a", ok("", "hello"));
+        for (const std::string method : {"purge", "Purge", "trace", "head", "get", "options"}) {
+            CAPTURE(method);
+            auto to = w.proxy.connect();
+            const auto refused = to.ask(absolute_request(method, w.origin.url("/a")));
+            CHECK(refused.status == 400);
+            CHECK(refused.body.find("methods have a case") != std::string::npos);
+            CHECK(to.is_closed_by_proxy());
+        }
+        auto to = w.proxy.connect();
+        CHECK(to.ask("connect 127.0.0.1:443 HTTP/1.1\r\nHost: 127.0.0.1:443\r\n\r\n").status ==
+              400);
+        CHECK(to.is_closed_by_proxy());
+        CHECK(w.get("/a").body == "hello");
+        CHECK(w.origin.requests().size() == 1);
     }
 
     TEST_CASE("OPTIONS and TRACE stop where Max-Forwards says") {

@@ -1,11 +1,14 @@
 // Load balancers and proxies that say whose connections they pass on (the PROXY protocol), and whose
 // requests (X-Forwarded-For).
 
+#include "tests/scenario/opened_world.hpp"
 #include "tests/scenario/world.hpp"
 #include "tests/support/certificates.hpp"
 #include "tests/support/proxy_headers.hpp"
 #include "tests/support/tls_client.hpp"
 
+#include <memory>
+#include <string>
 #include <sys/stat.h>
 
 TEST_SUITE("scenario/fronts") {
@@ -168,6 +171,57 @@ TEST_SUITE("scenario/fronts") {
         CHECK(w.proxy.logged("/a").at("client") == "10.9.9.9:0");
         auto by_client = w.proxy.connect(proxied_from(inside));
         CHECK(by_client.ask(w.request("/a", "X-Forwarded-For: 198.51.100.9\r\n")).status == 200);
+    }
+
+    TEST_CASE("what a front has said of a connection holds while it is trusted, and no longer") {
+        const auto trusting = [](const json& fronts) { return fronted(fronts); };
+        world w{trusting({"127.0.0.1/32", "127.0.0.2/32"})};
+        w.origin.on("/a", ok("Cache-Control: max-age=60\r\n", "hello"));
+        const auto by = [&](const std::string& front) {
+            client to{w.proxy.port(), front};
+            CHECK(to.ask(proxied_from(inside) + w.request("/a")).status == 200);
+            return to;
+        };
+        auto one = by("127.0.0.1"), other = by("127.0.0.2");
+        w.proxy.reload(trusting({"127.0.0.0/24"}));  // both are still
+        CHECK(one.ask(w.request("/a")).status == 200);
+        CHECK(other.ask(w.request("/a")).status == 200);
+        w.proxy.reload(trusting({"127.0.0.1/32"}));
+        CHECK(one.ask(w.request("/a")).status == 200);
+        CHECK(other.ask(w.request("/a")).status == 403);
+        CHECK(other.is_closed_by_proxy());
+        CHECK(one.ask(w.request("/a")).status == 200);
+    }
+
+    TEST_CASE("so does what it has said of whom a tunnel was opened for") {
+        for (const bool by_header : {true, false}) {
+            CAPTURE(by_header);
+            auto settings = by_header ? fronted() : fronted_by_field();
+            const json in_tunnels{{"clients", {"10.0.0.0/8"}}};
+            opened_world w{in_tunnels, settings};
+            w.origin.on("/a", ok(std::string{cacheable}, "hello"));
+            const auto at = w.at("a.test");
+            const auto connect = "CONNECT " + at + " HTTP/1.1\r\nHost: " + at + "\r\n";
+            const auto enter = [&](const std::string& front) {
+                return w.in_time([&] {
+                    client to{w.proxy->port(), front};
+                    to.send(by_header ? proxied_from(inside) + connect + "\r\n"
+                                      : connect + "X-Forwarded-For: 10.1.2.3\r\n\r\n");
+                    REQUIRE(to.read_head("CONNECT").status == 200);
+                    return std::make_unique<tls_client>(stream{to.connection().release()},
+                                                        w.wishes("a.test"));
+                });
+            };
+            const auto one = enter("127.0.0.1"), other = enter("127.0.0.2");
+            CHECK(one->ask(w.get("a.test", "/a")).body == "hello");
+            CHECK(other->ask(w.get("a.test", "/a")).body == "hello");
+            w.settings["access"]["trusted_fronts"] = json::array({"127.0.0.1/32"});
+            w.proxy->reload(w.settings);
+            CHECK(is_hit(one->ask(w.get("a.test", "/a"))));
+            CHECK(other->ask(w.get("a.test", "/a")).status == 403);
+            CHECK(other->end() == tls_end::closed);
+            CHECK(is_hit(one->ask(w.get("a.test", "/a"))));
+        }
     }
 
     TEST_CASE("who is no trusted front is who he is, whatever the field says") {

@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <sys/stat.h>
 #include <thread>
+#include <utility>
 #include <vector>
 
 TEST_SUITE("scenario/never_direct") {
@@ -426,6 +427,16 @@ TEST_SUITE("scenario/never_direct") {
             CHECK(proxy.get("http://" + host + "/").status == 403);
         }
         CHECK(proxy.connect(connect_to("a.test:25")).read("CONNECT").status == 403);
+        for (const auto& [host, status] :
+             std::vector<std::pair<std::string, int>>{{"127.0.0.1..", 400},
+                                                      {"localhost..", 400},
+                                                      {"denied.test..", 400},
+                                                      {"0127.0.0.1", 502},
+                                                      {"0169.254.169.254", 502}}) {
+            CAPTURE(host);
+            CHECK(proxy.connect(connect_to(host + ":443")).read("CONNECT").status == status);
+            CHECK(proxy.get("http://" + host + "/").status == status);
+        }
         CHECK(parent.connections() == 0);
     }
 

@@ -123,6 +123,32 @@ TEST_SUITE("scenario/parents") {
                            "13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n")
                       .status == 403);
         }
+        // To a Squid all dots at the end are none, and leading zeros are octal to one and nothing to
+        // another.
+        for (const std::string host : {"127.0.0.1..:8080",
+                                       "127.0.0.1...",
+                                       "localhost..",
+                                       ".localhost",
+                                       "169.254.169.254..",
+                                       "denied.test..",
+                                       ".denied.test",
+                                       "denied..test"}) {
+            CAPTURE(host);
+            const auto url = "http://" + host + "/a";
+            CHECK(f[0].get(url).status == 400);
+            CHECK(f[0].ask("POST", url, "Content-Length: 0\r\n").status == 400);
+        }
+        for (const std::string host :
+             {"0127.0.0.1:8080", "127.0.0.09", "0169.254.169.254", "4294967297"}) {
+            CAPTURE(host);
+            const auto url = "http://" + host + "/a";
+            CHECK(f[0].get(url).status == 502);
+            CHECK(f[0].ask("POST", url, "Content-Length: 0\r\n").status == 502);
+        }
+        // Nor a method that one takes for another: it would carry out what is refused here.
+        for (const std::string method : {"purge", "Trace"}) {
+            CHECK(f[0].ask(method, "http://only-the-parent-knows.test/a").status == 400);
+        }
         CHECK(parent.requests().empty());
         for (const std::string host : {"10.2.0.1", "there.test", "only-the-parent-knows.test"}) {
             CAPTURE(host);

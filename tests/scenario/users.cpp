@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 TEST_SUITE("scenario/users") {
@@ -197,6 +198,52 @@ TEST_SUITE("scenario/users") {
         CHECK(w.figure("opened") == 2);
     }
 
+    TEST_CASE(
+        "a tunnel that was opened with a password or token that was changed is refused, too") {
+        const temp_dir place;
+        const auto write_users = [&](const std::string& of_ann) {
+            return place.write("users",
+                               "ann:" + hashed(of_ann) + "\nbob:" + hashed("secret") + "\n");
+        };
+        auto settings = storing_settings();
+        settings["access"]["users_file"] = write_users("stolen");
+        settings["access"]["tokens_file"] = place.write("tokens", "robot:0123456789abcdef\n");
+        opened_world w{json::object(), settings};
+        w.origin.on("/a", ok(std::string{cacheable}, "hello"));
+        const std::string token = "Proxy-Authorization: Bearer 0123456789abcdef\r\n";
+        const auto connect = [&](const std::string& who) {
+            auto to = w.proxy->connect(connect_to(w.at("a.test"), who));
+            return std::pair{to.read_head("CONNECT").status, std::move(to)};
+        };
+        const auto enter = [&](const std::string& who) {
+            return w.in_time([&] {
+                auto [status, to] = connect(who);
+                REQUIRE(status == 200);
+                return std::make_unique<tls_client>(stream{to.connection().release()},
+                                                    w.wishes("a.test"));
+            });
+        };
+        const auto of_ann = enter(basic("ann:stolen"));
+        const auto of_bob = enter(basic("bob:secret"));
+        const auto of_robot = enter(token);
+        for (const auto* one : {&of_ann, &of_bob, &of_robot}) {
+            CHECK((*one)->ask(w.get("a.test", "/a")).body == "hello");
+        }
+        write_users("hers alone");  // by the same names all of them are listed still
+        w.proxy->reload(w.settings);
+        CHECK(connect(basic("ann:stolen")).first == 407);
+        CHECK(of_ann->ask(w.get("a.test", "/a")).status == 407);
+        CHECK(of_ann->end() == tls_end::closed);
+        CHECK(is_hit(of_bob->ask(w.get("a.test", "/a"))));
+        CHECK(is_hit(of_robot->ask(w.get("a.test", "/a"))));
+        place.write("tokens", "robot:fedcba9876543210\n");
+        w.proxy->reload(w.settings);
+        CHECK(connect(token).first == 407);
+        CHECK(of_robot->ask(w.get("a.test", "/a")).status == 407);
+        CHECK(of_robot->end() == tls_end::closed);
+        CHECK(is_hit(of_bob->ask(w.get("a.test", "/a"))));
+    }
+
     TEST_CASE("a start with a bad line ends with its number") {
         const temp_dir place;
         const auto users = place.write("users", "ann:" + hashed("x") + "\nbob:$apr1$a$b\n");
@@ -228,11 +275,12 @@ TEST_SUITE("scenario/users") {
     TEST_CASE("an accelerator's clients are asked nothing: to them it is the origin") {
         with_users u;
         auto settings = u.settings;
-        settings["listeners"] = json::array({{{"address", "127.0.0.1:0"},
-                                              {"mode", "accelerator"},
-                                              {"upstream", u.w.origin.url("")}}});
+        settings["listeners"].push_back({{"address", "127.0.0.1:0"},
+                                         {"mode", "accelerator"},
+                                         {"upstream", u.w.origin.url("")}});
         const proxy_process front{settings};
-        client to{front.port()};
+        client to{front.port(1)};
         CHECK(to.ask("GET /a HTTP/1.1\r\nHost: x\r\n\r\n").status == 200);
+        CHECK(front.get(u.w.origin.url("/a")).status == 407);
     }
 }

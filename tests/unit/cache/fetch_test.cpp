@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <optional>
 #include <string>
@@ -327,6 +328,19 @@ TEST_CASE("a failure before the head is the only news") {
     CHECK(one.step() == news::failed);
     CHECK(one.report.why.code == failure_code::dns_not_found);
     CHECK(one.report.head == nullptr);
+}
+
+TEST_CASE("what a fetch has asked is what it asked first, until nobody was asked after all") {
+    const auto source = begun();
+    CHECK(!source->asked());
+    const auto at = steady_now();
+    source->producer_asks({.at = at, .head = nullptr, .client = "a"});
+    source->producer_asks({.at = at + std::chrono::hours{1}, .head = nullptr, .client = "b"});
+    REQUIRE(source->asked());
+    CHECK(source->asked()->at == at);
+    CHECK(source->asked()->client == "a");
+    source->producer_asked_nobody();
+    CHECK(!source->asked());
 }
 
 TEST_CASE("a validation hands every reader the response to serve") {

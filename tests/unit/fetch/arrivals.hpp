@@ -61,6 +61,8 @@ struct arrival {
         kept.begin();
     }
 
+    /// Its request goes out.
+    void asks() { order->into->producer_asks(as_sent(*order, asked_at.value_or(steady_now()))); }
     /// The head, and what readers are told of it.
     const cache::fetched_head& head(const std::string& status_and_fields,
                                     word_of whom = word_of::origin,

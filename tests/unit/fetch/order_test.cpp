@@ -139,6 +139,50 @@ TEST_CASE("an upgrade is asked for where one was, and goes to the origin alone")
     CHECK(!order->body());
 }
 
+TEST_CASE(
+    "two orders for one key would send the same if no line differs that a shared fetch sends") {
+    struct {
+        std::string one, other;
+        bool is_same;
+    } const rows[]{
+        {"", "", true},
+        {"Accept: x\r\nA: 1\r\n", "Accept: x\r\nA: 1\r\n", true},
+        {"A: 1\r\n", "A: 2\r\n", false},
+        {"A: 1\r\n", "", false},
+        {"", "A: 1\r\n", false},
+        {"A: 1\r\nB: 2\r\n", "B: 2\r\nA: 1\r\n", false},
+        {"A: 1\r\n", "a: 1\r\n", false},
+        // Neither sends these, nor the Host that its client wrote.
+        {own, "Accept: x\r\n", true},
+        {"If-Modified-Since: x\r\n", "If-None-Match: \"d\"\r\nIf-Range: \"d\"\r\n", true},
+    };
+    for (const auto& row : rows) {
+        CAPTURE(row.one);
+        CAPTURE(row.other);
+        const auto one = order_for(get, row.one);
+        const auto other = order_for(get, row.other);
+        CHECK(would_send(*one, as_sent(*other, {})) == row.is_same);
+        CHECK(would_send(*other, as_sent(*one, {})) == row.is_same);
+    }
+}
+
+TEST_CASE("whose request it is makes another of it where whoever is asked is told that") {
+    for (const bool is_told : {false, true}) {
+        CAPTURE(is_told);
+        config::options options;
+        if (is_told) {
+            options.forwarding.client_address = config::forwarded_field::x_forwarded_for;
+        }
+        const auto now_settings = thread::make_settings(options);
+        const auto one = order_for(get, "", now_settings);
+        const auto other = order_for(get, "", now_settings);
+        one->client_address = "192.0.2.1";
+        other->client_address = "192.0.2.2";
+        CHECK(would_send(*one, as_sent(*one, {})));
+        CHECK(would_send(*one, as_sent(*other, {})) == !is_told);
+    }
+}
+
 TEST_SUITE_END();
 
 }  // namespace reprise::proxy::fetch::test::of_order

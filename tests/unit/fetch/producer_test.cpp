@@ -137,6 +137,34 @@ TEST_CASE("one that is abandoned while a parent is dialled finds that gone, and 
     CHECK(at.w.names.asked() == 0);
 }
 
+TEST_CASE(
+    "a fetch that fails says what it has asked, and that is nothing where nobody can be reached") {
+    for (const bool is_reached : {true, false}) {
+        CAPTURE(is_reached);
+        node at{patient()};
+        auto origin = net::listen_on_loopback(at.w.io);
+        const net::closed_port nobody{at.w.io};
+        led one{at, is_reached ? origin.local_endpoint().port() : nobody.port};
+        one.begin();
+        if (is_reached) {
+            run_until(at, [&] { return one.order->into->asked().has_value(); });
+            auto far = origin.accept();
+            far.close();
+        }
+        run_until(at, [&] { return !one.is_listed(); });
+        cache::fetch_reader::report told;
+        one.reader->next(told, 1);
+        CHECK(told.what == news::failed);
+        CHECK(told.why.code ==
+              (is_reached ? failure_code::origin_closed : failure_code::connect_refused));
+        const auto asked = one.order->into->asked();
+        REQUIRE(asked.has_value() == is_reached);
+        if (asked) {
+            CHECK(asked->head.get() == &one.order->request->head);
+        }
+    }
+}
+
 // Each piece of memory is refused once. Where it is for what the coroutine is about to wait for, that hears nothing of it.
 TEST_CASE(
     "one whose memory ends on its way to an answer ends for its readers, and is joined no more") {

@@ -127,6 +127,35 @@ TEST_CASE("methods nobody knows are tokens like any other") {
     CHECK(head.method == verb::unknown);  // methods are case-sensitive
 }
 
+TEST_CASE("of a method that a proxy acts upon another case is seen, of others it is their own") {
+    const auto meant = [](const std::string& method) {
+        const auto bytes = method + " / HTTP/1.1\r\n\r\n";
+        request_head head;
+        REQUIRE(read_request(bytes, head).state == head_state::done);
+        return method_in_other_case(head);
+    };
+    CHECK(meant("get") == verb::get);
+    CHECK(meant("Head") == verb::head);
+    CHECK(meant("oPTIONS") == verb::options);
+    CHECK(meant("tracE") == verb::trace);
+    CHECK(meant("Connect") == verb::connect);
+    CHECK(meant("purge") == verb::purge);
+    for (const auto* plain : {"GET",
+                              "HEAD",
+                              "OPTIONS",
+                              "TRACE",
+                              "CONNECT",
+                              "PURGE",
+                              "POST",
+                              "patch",
+                              "ge",
+                              "gets",
+                              "X"}) {
+        CAPTURE(plain);
+        CHECK(meant(plain) == verb::unknown);
+    }
+}
+
 TEST_CASE("a higher minor version is taken as 1.1") {
     request_head head;
     REQUIRE(read_request("GET / HTTP/1.7\r\n\r\n", head).state == head_state::done);

@@ -258,6 +258,19 @@ TEST_CASE("a host is a name or an address, nothing else") {
         CAPTURE(bad);
         CHECK(check_authority(bad) != nullptr);
     }
+    for (const std::string_view empty_label :
+         {".", "..", ".a", "a..", "a..b", "a.example..", "a...b.", "127.0.0.1..", "localhost.."}) {
+        CAPTURE(empty_label);
+        CHECK(check_authority(empty_label) != nullptr);
+        CHECK(check_authority(std::string{empty_label} + ":443") != nullptr);
+        const auto url = "http://" + std::string{empty_label};
+        CHECK(refusal_of(verb::get, url + "/") == failure_code::bad_request);
+        CHECK(refusal_of(verb::get, url + ":8080") == failure_code::bad_request);
+        CHECK(refusal_of(verb::connect, url.substr(7) + ":443") == failure_code::bad_request);
+        CHECK(
+            behind_https_prefix(parse_target(verb::get, "http://HTTPS///" + url.substr(7)).value())
+                .has_error());
+    }
     CHECK(check_authority(std::string(255, 'a')) == nullptr);
     CHECK(check_authority(std::string(256, 'a')) != nullptr);
 }

@@ -68,12 +68,20 @@ TEST_CASE("a domain means itself and all below it, however it is written and ask
 
 TEST_CASE("an address means itself, however it is spelt, and no name below it") {
     const auto list = list_of({"192.0.2.1", "2001:DB8::1"});
-    for (const auto* host :
-         {"192.0.2.1", "0xc0.0.2.1", "3221225985", "[2001:db8:0::1]", "192.0.2.1."}) {
+    for (const auto* host : {"192.0.2.1",
+                             "0xc0.0.2.1",
+                             "3221225985",
+                             "[2001:db8:0::1]",
+                             "192.0.2.1.",
+                             "[::ffff:192.0.2.1]",
+                             "[::192.0.2.1]",
+                             "[64:ff9b::192.0.2.1]",
+                             "[2002:c000:201::]"}) {
         CAPTURE(host);
         CHECK(list->holds(host));
     }
-    for (const auto* host : {"192.0.2.2", "a.192.0.2.1", "[2001:db8::2]", "2.1"}) {
+    for (const auto* host :
+         {"192.0.2.2", "a.192.0.2.1", "[2001:db8::2]", "2.1", "[64:ff9b::192.0.2.2]"}) {
         CAPTURE(host);
         CHECK_FALSE(list->holds(host));
     }

@@ -42,10 +42,10 @@ password_checks::order order_for(const user_list_ptr& users,
 struct answers {
     std::mutex guard;
     std::condition_variable came;
-    std::vector<user_name> all;
+    std::vector<user_ptr> all;
 
     password_checks::call call() {
-        return [this](user_name whose) {
+        return [this](user_ptr whose) {
             const std::lock_guard lock{guard};
             all.push_back(std::move(whose));
             came.notify_all();
@@ -93,18 +93,18 @@ TEST_SUITE("net/password_checks") {
     }
 
     TEST_CASE("what was found right is known for five minutes, while its name has that password") {
-        const token_digest some_digest{1};
-        const user_list users{{{"ann", "hash"}, {"bob", "other"}}, {{some_digest, "robot"}}};
-        const user_list as_before{{{"ann", "hash"}, {"eve", "other"}}, {{some_digest, "robot"}}};
-        const user_list changed{{{"ann", "another hash"}, {"bob", "other"}}, {}};
+        const std::string token = "0123456789abcdef";
+        const auto of_robot = read_token_lines("robot:" + token).by_digest;
+        const user_list users{{{"ann", "hash"}, {"bob", "other"}}, of_robot};
+        const user_list as_before{{{"ann", "hash"}, {"eve", "other"}}, of_robot};
+        const user_list changed{{{"ann", "another hash"}, {"bob", "other"}},
+                                read_token_lines("ann:" + token).by_digest};
         const user_list without{{{"bob", "hash"}}, {}};
-        const auto by = [&](const std::string& name) {
-            return known_logins::proof{users.generation(), users.password_mark(name)};
-        };
         known_logins known;
-        const auto ann = std::make_shared<const std::string>("ann");
+        const auto ann = std::make_shared<const known_user>(
+            known_user{"ann", users.password_mark("ann")});
         CHECK(known.find(of("x"), users, first_try_at) == nullptr);
-        known.note(of("x"), by("ann"), ann, first_try_at);
+        known.note(of("x"), users, ann, first_try_at);
         CHECK(known.find(of("x"), users, first_try_at + 299s) == ann);
         CHECK(known.find(of("x"), users, first_try_at + 300s) == nullptr);
         CHECK(known.find(of("y"), users, first_try_at) == nullptr);
@@ -113,16 +113,18 @@ TEST_SUITE("net/password_checks") {
         CHECK(known.find(of("x"), as_before, first_try_at + 299s) == ann);
         CHECK(known.find(of("x"), as_before, first_try_at + 300s) == nullptr);
         CHECK(known.find(of("x"), changed, first_try_at) == nullptr);
-        // A token costs nothing to look up: the list that is in force says whose it is.
-        known.note(
-            of("t"), by("robot"), std::make_shared<const std::string>("robot"), first_try_at);
-        CHECK(known.find(of("t"), users, first_try_at) != nullptr);
-        CHECK(known.find(of("t"), as_before, first_try_at) == nullptr);
+        const auto robot = std::make_shared<const known_user>(
+            known_user{"robot", users.token_mark(token)});
+        known.note(of("t"), users, robot, first_try_at);
+        CHECK(known.find(of("t"), users, first_try_at) == robot);
+        CHECK(known.find(of("t"), without, first_try_at) == nullptr);
+        CHECK(known.find(of("t"), changed, first_try_at) == nullptr);  // it is ann's there
+        CHECK(known.find(of("t"), as_before, first_try_at) == robot);
     }
 
     TEST_CASE("a login that is tried as the users are read again is tried once") {
         const auto users = some_users();
-        const auto read_again = std::make_shared<const user_list>(*users);
+        const auto read_again = some_users();
         password_checks checks;
         answers told;
         REQUIRE(checks.begin(order_for(users, "right"), told.call(), steady_now()));
@@ -134,17 +136,17 @@ TEST_SUITE("net/password_checks") {
 
     TEST_CASE("more logins than there is room for push others out, and are never taken for them") {
         const user_list users{{{"ann", "hash"}}, {}};
-        const known_logins::proof by{users.generation(), 1};
         known_logins known;
         for (int i = 0; i < 5000; ++i) {
             const auto name = std::to_string(i);
-            known.note(of(name), by, std::make_shared<const std::string>(name), first_try_at);
+            const auto whose = std::make_shared<const known_user>(known_user{name, {}});
+            known.note(of(name), users, whose, first_try_at);
         }
         int kept = 0;
         for (int i = 0; i < 5000; ++i) {
             const auto name = std::to_string(i);
             if (const auto whose = known.find(of(name), users, first_try_at)) {
-                CHECK(*whose == name);
+                CHECK(whose->name == name);
                 ++kept;
             }
         }
@@ -164,7 +166,8 @@ TEST_SUITE("net/password_checks") {
         answers again;
         REQUIRE(checks.begin(order_for(users, "right"), again.call(), steady_now()));
         REQUIRE(again.all.size() == 1);  // before begin() returned
-        CHECK(*again.all[0] == "ann");
+        CHECK(again.all[0]->name == "ann");
+        CHECK(again.all[0]->mark == users->password_mark("ann"));
     }
 
     TEST_CASE("one login of many connections is tried once, and all are told") {
@@ -335,7 +338,7 @@ TEST_SUITE("net/password_checks") {
         }
         // Theirs is under way, and stays so, until ours is told.
         bool were_told = false;
-        const auto held = [&, begins = theirs.call()](user_name whose) {
+        const auto held = [&, begins = theirs.call()](user_ptr whose) {
             begins(std::move(whose));
             were_told = ours.wait(1);
         };

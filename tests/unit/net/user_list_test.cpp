@@ -85,6 +85,60 @@ TEST_SUITE("net/user_list") {
         CHECK(read_password_lines(many).mistakes.size() == 20);
     }
 
+    TEST_CASE(
+        "a name without a password takes the time of some user's, and the same one's always") {
+        // Whose hash is of another kind, or costs more, answers later: so would all who are listed, and
+        // nobody else, were unknown names all tried against one hash.
+        password_hashes all;
+        for (int i = 0; i < 8; ++i) {
+            all.emplace("bcrypt" + std::to_string(i), "$2y$05$" + std::to_string(i));
+            all.emplace("sha" + std::to_string(i), "$6$" + std::to_string(i));
+        }
+        const user_list users{all, {}};
+        CHECK(users.hash_tried_for("sha3") == "$6$3");
+        CHECK(users.hash_tried_for("bcrypt7") == "$2y$05$7");
+        const auto read_again = [&all] {
+            auto other = all;
+            other.emplace("one more", "$6$more");
+            return other;
+        }();
+        const user_list later{read_again, {}};
+        unsigned bcrypts = 0, others = 0;
+        for (int i = 0; i < 1000; ++i) {
+            const auto name = "nobody" + std::to_string(i);
+            const auto& tried = users.hash_tried_for(name);
+            bcrypts += tried.starts_with("$2y$") ? 1 : 0;
+            const auto& then = later.hash_tried_for(name);
+            others += then != tried ? 1 : 0;
+            CHECK((then == tried || then == "$6$more"));  // which is in its place now
+        }
+        // Eight of sixteen, and one of seventeen: what is drawn is the same in each run.
+        CHECK(bcrypts > 400);
+        CHECK(bcrypts < 600);
+        CHECK(others > 20);
+        CHECK(others < 120);
+    }
+
+    TEST_CASE("a mark holds while its name has that password or that token") {
+        const auto tokens = [](std::string_view text) { return read_token_lines(text).by_digest; };
+        const user_list users{{{"ann", "hash"}, {"bob", "other"}},
+                              tokens("ann:0123456789abcdef\nbob:fedcba9876543210\n")};
+        CHECK(users.holds(users.password_mark("ann")));
+        CHECK(users.holds(users.token_mark("0123456789abcdef")));
+        CHECK(users.password_mark("ann") != users.token_mark("0123456789abcdef"));
+        CHECK(users.password_mark("eve") == secret_name{});
+        CHECK(users.token_mark("0000000000000000") == secret_name{});
+        CHECK_FALSE(users.holds({}));
+        const user_list changed{{{"ann", "another"}, {"bob", "other"}, {"eve", "hash"}},
+                                tokens("eve:0123456789abcdef\nbob:fedcba9876543210\n")};
+        for (const auto* name : {"ann", "bob"}) {
+            CAPTURE(name);
+            CHECK(changed.holds(users.password_mark(name)) == (name[0] == 'b'));
+        }
+        CHECK_FALSE(changed.holds(users.token_mark("0123456789abcdef")));  // eve's now
+        CHECK(changed.holds(users.token_mark("fedcba9876543210")));
+    }
+
     TEST_CASE("tokens stand in clear or as their digest") {
         auto read = read_token_lines(
             "ann:0123456789abcdef\n"

@@ -1,6 +1,7 @@
 #include "proxy/serve/orders.hpp"
 #include "tests/unit/serve/exchanges.hpp"
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -175,6 +176,36 @@ TEST_CASE("nobody is asked behind a client's back what the client may not ask") 
     const asking one{on, head_of("GET " + blocked)};
     CHECK(on.said().body == "hello");
     CHECK(on.orders.size() == 0);
+}
+
+TEST_CASE(
+    "behind a client's back it is asked once, and once more where that has been silent for long") {
+    for (const bool is_silent : {false, true}) {
+        CAPTURE(is_silent);
+        bench on;
+        on.store("200 OK\r\nCache-Control: max-age=60, stale-while-revalidate=600\r\nAge: 100\r\n"
+                 "Content-Length: 5\r\n",
+                 "hello");
+        const auto ask = [&](const std::string& fields) {
+            const asking one{on, get(fields)};
+            CHECK(one.how == ended::keep);
+        };
+        ask("");
+        const auto first = on.orders.next();
+        ask("X-Mine: 1\r\n");
+        CHECK(on.orders.size() == 0);
+        const auto at = steady_now() - (is_silent ? std::chrono::hours{1} : std::chrono::hours{0});
+        first->into->producer_asks(as_sent(*first, at));
+        ask("X-Mine: 1\r\n");
+        REQUIRE(on.orders.size() == (is_silent ? 1 : 0));
+        if (is_silent) {
+            const auto next = on.orders.next();
+            CHECK(next->behind());
+            CHECK(next->listed);
+            CHECK(on.at.common.fetches.find(on.key(), url) == next->into);
+            CHECK(!first->into->abandoned());
+        }
+    }
 }
 
 TEST_CASE("behind a client's back no more is asked than one client's share, and all's") {

@@ -46,6 +46,26 @@ TEST_CASE("every failure has a page that says its name, and is counted as it") {
     }
 }
 
+TEST_CASE("in front of an upstream a page says nothing that was seen of it, but what was of the "
+          "request") {
+    auto options = fetch::test::with_memory(1u << 20);
+    options.listeners[0].mode = reprise::config::listener_mode::accelerator;
+    options.listeners[0].upstream = "http://up.example:8081";
+    for (std::size_t i = 0; i < failure_count; ++i) {
+        const auto& facts = facts_of(static_cast<failure_code>(i));
+        CAPTURE(facts.name);
+        bench on{options};
+        stated one{on, "GET /x HTTP/1.1\r\nHost: a.example\r\n\r\n"};
+        REQUIRE(one.x.asked.accelerator);
+        compose_failure(one.x, failure{facts.code, "what was seen"});
+        (void)one.x.out.send_now();
+        const bool says = facts.counts_as == outcome::client_error;
+        CHECK((on.said().text.find("what was seen") != std::string::npos) == says);
+        CHECK(on.said()["Proxy-Status"].find(facts.name) != std::string::npos);
+        CHECK(one.x.book.error == "what was seen");
+    }
+}
+
 TEST_CASE("behind a page the connection goes on, but not behind a request that was wrong") {
     const page fine{failure_code::connect_refused};
     CHECK(fine.sent == ended::keep);

@@ -86,6 +86,7 @@ TEST_CASE("a request that is refused says whether the next one's beginning is kn
         {"GET https://a.example/", "Host: a.example\r\n", failure_code::https_absolute_form, true},
         {"GET ftp://a.example/", "Host: a.example\r\n", failure_code::unsupported_scheme, true},
         {"GET /x", "Host: a.example\r\n", failure_code::bad_request, true},
+        {"purge http://a.example/", "Host: a.example\r\n", failure_code::bad_request, true},
         {"PUT http://a.example/",
          "Host: a.example\r\nContent-Length: 1\r\nExpect: something\r\n",
          failure_code::unsupported_expectation,
@@ -97,6 +98,29 @@ TEST_CASE("a request that is refused says whether the next one's beginning is kn
         const auto got = take(one.line, one.fields);
         CHECK(code_of(got->read.refused) == one.code);
         CHECK(got->read.framed == one.framed);
+    }
+}
+
+TEST_CASE(
+    "a method that is acted upon has one spelling, by whatever listener; others pass as sent") {
+    // A Squid takes them in any case: what is refused as PURGE would be carried out as purge.
+    for (const auto* method :
+         {"purge", "Purge", "trace", "Trace", "head", "get", "options", "connect", "Connect"}) {
+        CAPTURE(method);
+        const auto line = std::string{method} + " http://a.example/";
+        const auto got = take(line);
+        CHECK(code_of(got->read.refused) == failure_code::bad_request);
+        CHECK(code_of(take(line, "Host: a.example\r\n", accelerator)->read.refused) ==
+              failure_code::bad_request);
+        // Who wrote CONNECT so may have gone on in the other protocol all the same.
+        CHECK(got->read.last == (method[1] == 'o'));
+    }
+    CHECK(take("connect a.example:443")->read.last);
+    for (const auto* method : {"patch", "propfind", "Frobnicate"}) {
+        CAPTURE(method);
+        const auto got = take(std::string{method} + " http://a.example/");
+        REQUIRE(!got->read.refused);
+        CHECK(got->head.method_text == method);
     }
 }
 

@@ -1,5 +1,4 @@
-#include "tests/unit/cache/fetching.hpp"
-#include "tests/unit/serve/exchanges.hpp"
+#include "tests/unit/serve/led_fetches.hpp"
 
 namespace reprise::proxy::serve::test::of_shared_fetch {
 
@@ -12,51 +11,6 @@ reprise::config::options small() {
     out.collapsing.window = 256u << 10;
     return out;
 }
-
-// A fetch that somebody else leads.
-struct led : bench {
-    explicit led(const reprise::config::options& options = fetch::test::with_memory(1u << 20))
-        : bench{options},
-          place{join()},
-          lead{at, ordered()} {}
-
-    cache::collapse_table::place join() {
-        auto made = at.common.fetches.join_or_lead(key(), url, {}, at.settings->fetches);
-        REQUIRE(made.leads);
-        return made;
-    }
-    std::shared_ptr<fetch::fetch_order> ordered() {
-        auto order = fetch::test::order_for("GET " + url, "", at.settings);
-        order->into = place.reader->source();
-        order->key = key();
-        order->listed = true;
-        return order;
-    }
-    // A long body comes, which the leader's client takes at once.
-    void runs_on(std::size_t from, std::size_t to) {
-        cache::fetch_reader::report came;
-        constexpr std::size_t step = 32u << 10;
-        for (auto at_byte = from; at_byte < to; at_byte += step) {
-            lead.body(pattern(std::min(step, to - at_byte), at_byte));
-            do {
-                place.reader->next(came, step);
-            } while (came.what != cache::fetch_reader::news::nothing);
-        }
-    }
-
-    cache::collapse_table::place place;
-    arrival lead;
-};
-
-// And one who follows it.
-struct following : led {
-    explicit following(const std::string& fields = "",
-                       const reprise::config::options& options = fetch::test::with_memory(1u << 20))
-        : led{options},
-          one{*this, get(fields)} {}
-
-    asking one;
-};
 
 http::request_directives directives(const std::string& text) {
     const http::field line{http::field_id::cache_control, "Cache-Control", text};
@@ -301,7 +255,9 @@ TEST_CASE("interim answers of a shared fetch are its leader's alone") {
     CHECK(at.sink.sent.empty());
 }
 
-TEST_CASE("a fetch that fails fails for all, but not where its leader's share was used up") {
+TEST_CASE(
+    "a fetch that fails before it asks fails for all, but not where its leader's share was used "
+    "up") {
     following at;
     SUBCASE("for all") {
         at.lead.fail(failure_code::connect_refused);

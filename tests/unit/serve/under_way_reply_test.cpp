@@ -225,16 +225,28 @@ TEST_CASE("who may take a 102 for an answer, or was told of nothing, has his ans
 }
 
 TEST_CASE("what was waited for and comes without a head is an error behind the 102, or a 504") {
-    for (const bool is_anothers : {true, false}) {
-        CAPTURE(is_anothers);
+    using enum failure_code;
+    struct {
+        failure_code why;
+        bool was_sent, is_anothers;
+    } const rows[]{
+        {client_share_used, false, true},
+        {connect_refused, false, false},
+        {origin_closed, true, true},  // over what the client had said, perhaps
+    };
+    for (const auto& [why, was_sent, is_anothers] : rows) {
+        CAPTURE(facts_of(why).name);
         under_way at;
         at.is_expected();
         const asking one{at, get(for_siblings + and_waits)};
-        at.lead.fail(is_anothers ? failure_code::client_share_used : failure_code::connect_refused);
+        if (was_sent) {
+            at.lead.asks();
+        }
+        at.lead.fail(why);
         at.settle();
         CHECK(one.how == ended::keep);
-        CHECK(at.said_then().status >= 500);
-        CHECK(at.said_then().body.find("client_share_used") == std::string::npos);
+        CHECK(at.said_then().status == (is_anothers ? 504 : 502));
+        CHECK((at.said_then().body.find(facts_of(why).name) == std::string::npos) == is_anothers);
         CHECK(at.sink.wholes == 2);
         CHECK(!at.sink.broken_off);
         CHECK(at.released() == (is_anothers ? 1 : 0));
