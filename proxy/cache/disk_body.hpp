@@ -24,6 +24,10 @@ public:
     [[nodiscard]] virtual news next(std::uint64_t end,
                                     std::size_t most,
                                     std::vector<slice>& into) = 0;
+    /// The client does not take what next() gave: nothing is held for it but that, and from then on little is read at a
+    /// time, until it has taken a good deal without this being said again. For one that holds nothing there is
+    /// nothing to do.
+    virtual void client_lags() noexcept {}
     [[nodiscard]] virtual std::uint64_t offset() const noexcept = 0;
 };
 

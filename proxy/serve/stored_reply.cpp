@@ -1,9 +1,12 @@
 #include "proxy/serve/stored_reply.hpp"
 
 #include "proxy/http/conditional.hpp"
+#include "proxy/net/deadlines.hpp"
 #include "proxy/serve/look_up.hpp"
 #include "proxy/serve/relay.hpp"
 #include "proxy/serve/stored_pieces.hpp"
+
+#include <chrono>
 
 namespace reprise::proxy::serve {
 
@@ -11,6 +14,11 @@ namespace {
 
 using http::field_id;
 using body_news = cache::disk_body_reader::news;
+
+// A client that has not taken a batch by then lags, and little is held for it from then on. It is seen a tick of the
+// loop's deadlines later at most: so nobody lags who takes 1.3 MB/s, whoever takes half of that does, and for those that
+// do not no more is held than they take in a second.
+constexpr std::chrono::milliseconds lags_after{100};
 
 // What a request that goes on where the disk fails has to know.
 cache::head_ptr head_of(const cache::stored_response& stored) {
@@ -65,6 +73,7 @@ std::optional<answers::body_on_disk> compose_stand_in(exchange_state& x,
 // validator of what was sent, or the reply breaks off.
 awaitable<ended_or_next> disk_body_reply::give() {
     auto& reader = *what_.reader;
+    net::deadline lag{x_.w.timer, [&reader] { reader.client_lags(); }};
     std::vector<cache::slice> pieces;
     while (reader.offset() < what_.end) {
         pieces.clear();
@@ -87,9 +96,14 @@ awaitable<ended_or_next> disk_body_reply::give() {
         for (const auto& piece : pieces) {
             x_.out.add(piece.view());
         }
-        const auto sent = co_await x_.out.send();
+        auto sent = x_.out.try_send();
+        if (!sent) {
+            lag.expire_after(lags_after);
+            sent = co_await x_.out.send();
+            lag.clear();
+        }
         if (sent != ended::keep) {
-            co_return sent;
+            co_return *sent;
         }
     }
     co_return x_.out.end();

@@ -69,6 +69,16 @@ ssize_t pread64(int fd, void* into, size_t size, off64_t at) {
     return pread(fd, into, size, at);
 }
 
+ssize_t preadv(int fd, const iovec* into, int count, off_t at) {
+    take_time();
+    return fails(&disk_fault_switches::read_error)
+               ? -1
+               : ::syscall(SYS_preadv, fd, into, count, at, off_t{0});
+}
+ssize_t preadv64(int fd, const iovec* into, int count, off64_t at) {
+    return preadv(fd, into, count, at);
+}
+
 ssize_t preadv2(int fd, const iovec* into, int count, off_t at, int flags) {
     const auto* const by = switches();
     if ((flags & RWF_NOWAIT) != 0 && by != nullptr &&

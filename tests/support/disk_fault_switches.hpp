@@ -9,7 +9,7 @@ namespace reprise::tests {
 /// Errors are errno's values; 0: none.
 struct disk_fault_switches {
     std::atomic<std::int32_t> write_error{0};  ///< of pwrite and fallocate
-    std::atomic<std::int32_t> read_error{0};   ///< of pread
+    std::atomic<std::int32_t> read_error{0};   ///< of pread and preadv
     std::atomic<std::int32_t> sync_error{0};   ///< of fdatasync
     /// Each of these takes so long, as long as this says so: one that sleeps already wakes when it
     /// is set to 0.

@@ -5,6 +5,7 @@
 #include "proxy/cache/disk/variants.hpp"
 
 #include <algorithm>
+#include <new>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -182,13 +183,8 @@ core::telling contents_loader::tell_there(const placed& one) {
                  : core::telling::told;  // there is nothing to say
 }
 
-}  // namespace
-
-void tell_variants(core& from, const filter::key_hash& primary) {
-    // While the index loads it is not known what there is; all of it will be told.
-    if (from.settings.told == nullptr || from.loading.load(std::memory_order_relaxed)) {
-        return;
-    }
+// What the directory of `primary` says now.
+void tell_variants_there(core& from, const filter::key_hash& primary) {
     contents_loader says{from};
     for (unsigned i = 0; i < attempts; ++i) {
         const auto steps = from.steps(primary);
@@ -214,7 +210,21 @@ void tell_variants(core& from, const filter::key_hash& primary) {
     }
 }
 
-void tell_contents(core& from, const std::atomic<bool>& stopping) {
+}  // namespace
+
+void tell_variants(core& from, const filter::key_hash& primary) noexcept {
+    // While the index loads it is not known what there is; all of it will be told.
+    if (from.settings.told == nullptr || from.loading.load(std::memory_order_relaxed)) {
+        return;
+    }
+    try {
+        tell_variants_there(from, primary);
+    } catch (const std::bad_alloc&) {
+        from.tell_outdated(primary);
+    }
+}
+
+void tell_contents(core& from, memory_patience& patience) {
     const auto begun = steady_now();
     contents_loader says{from};
     const auto records = std::max<std::uint64_t>(1, from.index.records());
@@ -223,24 +233,31 @@ void tell_contents(core& from, const std::atomic<bool>& stopping) {
     std::vector<placed> part;
     std::uint64_t told = 0;
     for (std::size_t first = 0; first < record_index::shards; first += shards_a_part) {
-        part.clear();
-        const auto last = std::min(first + shards_a_part, record_index::shards);
-        for (auto shard = first; shard < last; ++shard) {
-            from.index.for_each(shard, [&](const filter::key_hash& key, const index_entry& entry) {
-                if (entry.kind != record_kind::extent && entry.kind != record_kind::refresh) {
-                    part.push_back({key, entry.place, static_cast<std::uint32_t>(entry.bytes)});
-                }
-            });
+        const bool is_listed = patience.with_memory([&] {
+            part.clear();
+            const auto last = std::min(first + shards_a_part, record_index::shards);
+            for (auto shard = first; shard < last; ++shard) {
+                from.index.for_each(
+                    shard, [&](const filter::key_hash& key, const index_entry& entry) {
+                        if (entry.kind != record_kind::extent &&
+                            entry.kind != record_kind::refresh) {
+                            part.push_back(
+                                {key, entry.place, static_cast<std::uint32_t>(entry.bytes)});
+                        }
+                    });
+            }
+        });
+        if (!is_listed) {
+            return;
         }
         std::sort(part.begin(), part.end(), [](const placed& a, const placed& b) {
             return std::tie(a.place.segment, a.place.offset) <
                    std::tie(b.place.segment, b.place.offset);
         });
         for (const auto& one : part) {
-            if (stopping.load(std::memory_order_relaxed)) {
+            if (patience.is_stopped() || !patience.with_memory([&] { says.tell(one); })) {
                 return;
             }
-            says.tell(one);
             ++told;
         }
     }

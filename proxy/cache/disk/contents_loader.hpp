@@ -11,18 +11,20 @@
 // Memory   32 bytes for each of at most a million records at a time: the index is walked in as many
 //          parts.
 
-#include "proxy/cache/disk/core.hpp"
+// Errors   none: what lacks memory is read again when there is some.
 
-#include <atomic>
+#include "proxy/cache/disk/core.hpp"
+#include "proxy/cache/disk/memory_patience.hpp"
 
 namespace reprise::proxy::cache::disk {
 
-/// @pre from.settings.told. Says loaded() at the end, unless `stopping` came true.
-void tell_contents(core& from, const std::atomic<bool>& stopping);
+/// @pre from.settings.told. Says loaded() at the end, unless `patience` was stopped.
+void tell_contents(core& from, memory_patience& patience);
 
 /// A variant of `primary` has come, has gone, or was given a new end, lately or a while ago: says what
 /// holds now. When its last variant has gone the directory goes too. A read for each variant: for the
-/// writer's thread. Does nothing where nobody listens.
-void tell_variants(core& from, const filter::key_hash& primary);
+/// writer's thread. Does nothing where nobody listens. Where there is no memory for that it says that nothing of the URL is
+/// of use: a sibling then asks elsewhere, until something more is told.
+void tell_variants(core& from, const filter::key_hash& primary) noexcept;
 
 }  // namespace reprise::proxy::cache::disk

@@ -1,12 +1,11 @@
 #include "proxy/cache/disk/core.hpp"
 
-#include "proxy/base/let_go.hpp"
 #include "proxy/base/log.hpp"
 #include "proxy/cache/disk/resizing.hpp"
 
-#include <algorithm>
-#include <cassert>
+#include <new>
 #include <random>
+#include <utility>
 
 // Records enter, move in and leave the index by functions of `core` alone, which keep the counts
 // and note the death of what goes. Those that tell the listener take the key's turn first
@@ -27,163 +26,6 @@ bool is_object(const index_entry& entry) noexcept {
 }
 
 }  // namespace
-
-segment_table::view segment_table::at(std::uint32_t number) const {
-    assert(number < slots_.size());
-    const auto& home = slots_[number];
-    const std::lock_guard lock{home.guard};
-    return home.now;
-}
-
-std::uint64_t segment_table::sequence(std::uint32_t number) const {
-    const auto& home = slots_[number];
-    const std::lock_guard lock{home.guard};
-    return home.now.sequence;
-}
-
-void segment_table::begin(std::uint32_t number,
-                          std::shared_ptr<file> from,
-                          std::uint64_t sequence,
-                          wall_time begun) {
-    auto& home = slots_[number];
-    std::shared_ptr<file> before;  // closed after the lock
-    const std::lock_guard lock{home.guard};
-    before = std::exchange(home.now.from, std::move(from));
-    home.now.sequence = home.left = sequence;
-    home.begun = begun;
-    auto newest = newest_.load(std::memory_order_relaxed);
-    while (newest < sequence &&
-           !newest_.compare_exchange_weak(newest, sequence, std::memory_order_relaxed)) {
-    }
-}
-
-void segment_table::end(std::uint32_t number) {
-    auto& home = slots_[number];
-    const std::lock_guard lock{home.guard};
-    home.now.sequence = 0;
-}
-
-void segment_table::unreadable(std::uint32_t number) {
-    auto& home = slots_[number];
-    const std::lock_guard lock{home.guard};
-    home.left = unread;
-}
-
-bool segment_table::is_unread(std::uint32_t number) const {
-    return left_in_file(number) == unread;
-}
-
-bool segment_table::has_unread() const {
-    for (std::uint32_t number = 0; number < size(); ++number) {
-        if (is_unread(number)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-std::uint64_t segment_table::left_in_file(std::uint32_t number) const {
-    const auto& home = slots_[number];
-    const std::lock_guard lock{home.guard};
-    return home.left;
-}
-
-std::optional<wall_time> segment_table::oldest() const {
-    std::uint64_t lowest = 0;
-    std::optional<wall_time> begun;
-    for (const auto& home : slots_) {
-        const std::lock_guard lock{home.guard};
-        if (home.now.sequence != 0 && (lowest == 0 || home.now.sequence < lowest)) {
-            lowest = home.now.sequence;
-            begun = home.begun;
-        }
-    }
-    return begun;
-}
-
-bool soft_expiries::note(const filter::key_hash& primary, const mark& made) {
-    const std::unique_lock lock{guard_};
-    const auto it = marks_.find(primary);
-    if (it != marks_.end()) {
-        // What the earlier one ended stays ended since then: times only matter to what is between.
-        it->second.before = std::max(it->second.before, made.before);
-        return true;
-    }
-    if (marks_.size() >= most) {
-        return false;
-    }
-    marks_.emplace(primary, made);
-    count_.store(marks_.size(), std::memory_order_release);
-    return true;
-}
-
-void soft_expiries::settle(const filter::key_hash& primary, const log_position& before) {
-    const std::unique_lock lock{guard_};
-    const auto it = marks_.find(primary);
-    if (it != marks_.end() && it->second.before == end_of_time) {
-        it->second.before = before;
-    }
-}
-
-void soft_expiries::settle_all(const log_position& before) {
-    const std::unique_lock lock{guard_};
-    for (auto& one : marks_) {
-        if (one.second.before == end_of_time) {
-            one.second.before = before;
-        }
-    }
-}
-
-std::optional<wall_time> soft_expiries::since(const filter::key_hash& primary,
-                                              const log_position& written) const {
-    if (count_.load(std::memory_order_acquire) == 0) {
-        return std::nullopt;
-    }
-    const std::shared_lock lock{guard_};
-    const auto it = marks_.find(primary);
-    if (it == marks_.end() || written >= it->second.before) {
-        return std::nullopt;
-    }
-    return it->second.time;
-}
-
-void soft_expiries::forget_before(const log_position& oldest) {
-    const std::unique_lock lock{guard_};
-    std::erase_if(marks_, [&](const auto& one) { return one.second.before <= oldest; });
-    count_.store(marks_.size(), std::memory_order_release);
-}
-
-std::vector<std::pair<filter::key_hash, soft_expiries::mark>> soft_expiries::all() const {
-    const std::shared_lock lock{guard_};
-    return {marks_.begin(), marks_.end()};
-}
-
-void gone_while_loading::note(const filter::key_hash& key) {
-    const std::lock_guard lock{guard_};
-    if (open_ && !everything_) {
-        keys_.insert(key);
-        if (keys_.size() > most) {
-            everything_ = true;
-            let_go(keys_);
-        }
-    }
-}
-
-bool gone_while_loading::has(const filter::key_hash& key) const {
-    const std::lock_guard lock{guard_};
-    return everything_ || keys_.contains(key);
-}
-
-bool gone_while_loading::has_everything() const {
-    const std::lock_guard lock{guard_};
-    return everything_;
-}
-
-void gone_while_loading::close() {
-    const std::lock_guard lock{guard_};
-    open_ = false;
-    let_go(keys_);
-}
 
 core::core(const tier_settings& from,
            std::shared_ptr<filesystem> system,
@@ -248,7 +90,7 @@ core::order& core::order_of(const filter::key_hash& key) noexcept {
     return order_[key.high >> 54];
 }
 
-std::unique_lock<std::mutex> core::in_order(const filter::key_hash& key) {
+std::unique_lock<std::mutex> core::in_order(const filter::key_hash& key) noexcept {
     if (settings.told == nullptr) {
         return {};
     }
@@ -271,10 +113,17 @@ void core::tell_gone(const filter::key_hash& key, const index_entry& entry) noex
     }
 }
 
-void core::tell_held(const filter::key_hash& primary, const saying& said) {
+void core::tell_held(const filter::key_hash& primary, const saying& said) noexcept {
     const auto ordered = in_order(primary);
     if (settings.told != nullptr && index.find(primary)) {
         settings.told->held(holder::disk, primary, said.url, said.until);
+    }
+}
+
+void core::tell_outdated(const filter::key_hash& primary) noexcept {
+    const auto ordered = in_order(primary);
+    if (settings.told != nullptr) {
+        settings.told->outdated(primary);
     }
 }
 
@@ -327,7 +176,9 @@ bool core::put_if_absent(const filter::key_hash& key, const index_entry& entry) 
     return true;
 }
 
-bool core::move(const filter::key_hash& key, const record_place& from, const index_entry& entry) {
+bool core::move(const filter::key_hash& key,
+                const record_place& from,
+                const index_entry& entry) noexcept {
     const auto before = index.find(key);
     if (!before || before->place != from || !index.replace(key, from, entry)) {
         return false;
@@ -338,7 +189,7 @@ bool core::move(const filter::key_hash& key, const record_place& from, const ind
     return true;
 }
 
-bool core::erase(const filter::key_hash& key, const index_entry& entry) {
+bool core::erase(const filter::key_hash& key, const index_entry& entry) noexcept {
     const auto ordered = in_order(key);
     if (!index.erase(key, entry.place)) {
         return false;
@@ -349,7 +200,7 @@ bool core::erase(const filter::key_hash& key, const index_entry& entry) {
     return true;
 }
 
-std::optional<index_entry> core::erase(const filter::key_hash& key) {
+std::optional<index_entry> core::erase(const filter::key_hash& key) noexcept {
     const auto ordered = in_order(key);
     const auto before = index.erase(key);
     if (before) {
@@ -360,9 +211,13 @@ std::optional<index_entry> core::erase(const filter::key_hash& key) {
     return before;
 }
 
-void core::note_death(const index_entry& entry) {
+void core::note_death(const index_entry& entry) noexcept {
     const std::lock_guard lock{deaths_guard_};
-    deaths_.push_back(entry);
+    try {
+        deaths_.push_back(entry);
+    } catch (const std::bad_alloc&) {
+        // What is worth carrying is chosen by what the index has: only the count of live bytes is off.
+    }
 }
 
 std::vector<index_entry> core::take_deaths() {
@@ -375,23 +230,35 @@ core::condition core::health() const {
     return health_;
 }
 
-void core::set_health(tier_state state, std::string reason) {
+std::string core::reason(std::string_view doing, const error_code& why) noexcept {
+    try {
+        std::string out{doing};
+        out += ": ";
+        out += why.message();
+        return out;
+    } catch (const std::bad_alloc&) {
+        return "no memory";  // so short that it takes none
+    }
+}
+
+void core::set_health(tier_state state, std::string reason) noexcept {
     {
         const std::lock_guard lock{health_guard_};
         if (health_.state == state && health_.reason == reason) {
             return;
         }
-        health_ = {state, reason};
     }
-    takes_puts_.store(state == tier_state::ready, std::memory_order_relaxed);
     switch (state) {
     case tier_state::loading:
-    case tier_state::ready: log::warn("disk: ", settings.path, ": works again"); return;
+    case tier_state::ready: log::warn("disk: ", settings.path, ": works again"); break;
     case tier_state::reading:
         log::error("disk: ", settings.path, ": nothing is stored on disk: ", reason);
-        return;
-    case tier_state::off: log::error("disk: ", settings.path, ": turned off: ", reason); return;
+        break;
+    case tier_state::off: log::error("disk: ", settings.path, ": turned off: ", reason); break;
     }
+    const std::lock_guard lock{health_guard_};
+    health_ = {state, std::move(reason)};
+    takes_puts_.store(state == tier_state::ready, std::memory_order_relaxed);
 }
 
 }  // namespace reprise::proxy::cache::disk

@@ -118,6 +118,8 @@ public:
                                                  const log_position& written) const;
     /// Forgets what concerns only records before `oldest`.
     void forget_before(const log_position& oldest);
+    /// Of a URL of which the index has nothing that it may concern.
+    void forget(const filter::key_hash& primary) noexcept;
     [[nodiscard]] std::vector<std::pair<filter::key_hash, mark>> all() const;
 
 private:
@@ -127,12 +129,13 @@ private:
 };
 
 /// What went from the index while it was still being loaded: older records of the same keys must
-/// not come up behind it. Loading may hang: beyond `most` everything is taken for gone.
+/// not come up behind it. Loading may hang: beyond `most` everything is taken for gone, and so it is
+/// where there was no memory for more keys than have a place here.
 class gone_while_loading {
 public:
     static constexpr std::size_t most = 1u << 18;
 
-    void note(const filter::key_hash& key);
+    void note(const filter::key_hash& key) noexcept;
     [[nodiscard]] bool has(const filter::key_hash& key) const;
     /// Whether everything was taken for gone, and so not loaded.
     [[nodiscard]] bool has_everything() const;
@@ -140,16 +143,20 @@ public:
     void close();
 
 private:
+    void take_everything() noexcept;
+
     mutable std::mutex guard_;
     bool open_ = true, everything_ = false;
     std::unordered_set<filter::key_hash> keys_;
+    std::array<filter::key_hash, 64> places_{};  // for keys that came while there was no memory
+    std::size_t placed_ = 0;
 };
 
 /// Counted since start.
 struct tally {
     std::atomic<std::uint64_t> hits{0}, misses{0}, in_place{0}, pooled{0}, refused{0}, puts{0},
-        put_bytes{0}, skipped{0}, skipped_bytes{0}, carried{0}, carried_bytes{0}, evicted{0},
-        evicted_bytes{0}, damaged{0}, invalidated{0}, read_errors{0}, write_errors{0};
+        put_bytes{0}, skipped{0}, skipped_bytes{0}, overrun{0}, carried{0}, carried_bytes{0},
+        evicted{0}, evicted_bytes{0}, damaged{0}, invalidated{0}, read_errors{0}, write_errors{0};
     // What is there now.
     std::atomic<std::int64_t> objects{0}, bytes{0};
 };
@@ -185,6 +192,7 @@ struct core {
     tier::outdated_call on_outdated;  ///< set before anything is offered
 
     std::atomic<bool> loading{true};
+    std::atomic<bool> loading_lacks_memory{false};  ///< and waits for it
     /// Another process may write to the store, or is about to: this one does not (tier::lend).
     std::atomic<bool> lent{false};
     /// `readers`, which a process that lent us the store has locked: while it has, no segment is used
@@ -242,22 +250,29 @@ struct core {
         wall_time until{};
     };
 
-    // The index, with what it holds counted, and told where it is a primary key's.
+    // The index, with what it holds counted, and told where it is a primary key's. What enters may lack memory: then
+    // nothing has changed. What leaves never does, so that whatever is taken away can be taken away.
+    /// @throws std::bad_alloc, where the key was not there
     std::optional<index_entry> put(const filter::key_hash& key,
                                    const index_entry& entry,
                                    const saying* said = nullptr);
+    /// @throws std::bad_alloc
     bool put_if_absent(const filter::key_hash& key, const index_entry& entry);
     /// As record_index::replace: nothing is counted but the bytes.
-    bool move(const filter::key_hash& key, const record_place& from, const index_entry& entry);
-    bool erase(const filter::key_hash& key, const index_entry& entry);
-    std::optional<index_entry> erase(const filter::key_hash& key);
+    bool move(const filter::key_hash& key,
+              const record_place& from,
+              const index_entry& entry) noexcept;
+    bool erase(const filter::key_hash& key, const index_entry& entry) noexcept;
+    std::optional<index_entry> erase(const filter::key_hash& key) noexcept;
     /// Something of this URL that is in the log is about to leave the index, or will not enter it, and
     /// the journal does not say so, or may not.
     void note_unlisted(const filter::key_hash& primary) noexcept {
         unlisted.note(primary, segments.newest());
     }
     /// Tells `said` if the key still has a record.
-    void tell_held(const filter::key_hash& primary, const saying& said);
+    void tell_held(const filter::key_hash& primary, const saying& said) noexcept;
+    /// Tells that nothing is known to be of use of the key any more, until something is told of it again.
+    void tell_outdated(const filter::key_hash& primary) noexcept;
     /// Tells what was found by reading, but only if nothing happened meanwhile: steps() are as
     /// before the reading, and the record is still in its place.
     enum class telling : std::uint8_t { told, moved, late };
@@ -271,8 +286,9 @@ struct core {
     /// remember.
     bool expire(const filter::key_hash& primary, const soft_expiries::mark& made);
 
-    /// A record went otherwise than by reclaiming: for the writer's bookkeeping of space.
-    void note_death(const index_entry& entry);
+    /// A record went otherwise than by reclaiming: for the writer's bookkeeping of space, in which it lives on where
+    /// there is no memory to say so.
+    void note_death(const index_entry& entry) noexcept;
     [[nodiscard]] std::vector<index_entry> take_deaths();
 
     // Why nothing is written, or nothing works at all.
@@ -282,7 +298,9 @@ struct core {
     };
     [[nodiscard]] condition health() const;
     /// Says so in the log when it is news.
-    void set_health(tier_state state, std::string reason);
+    void set_health(tier_state state, std::string reason) noexcept;
+    /// `doing` failed, and why; of nothing in particular where there is no memory for more.
+    [[nodiscard]] static std::string reason(std::string_view doing, const error_code& why) noexcept;
     [[nodiscard]] bool takes_puts() const noexcept {
         return takes_puts_.load(std::memory_order_relaxed) && !lent.load(std::memory_order_relaxed);
     }
@@ -290,7 +308,7 @@ struct core {
 private:
     void count(const index_entry& entry, int sign) noexcept;
     void tell_gone(const filter::key_hash& key, const index_entry& entry) noexcept;
-    [[nodiscard]] std::unique_lock<std::mutex> in_order(const filter::key_hash& key);
+    [[nodiscard]] std::unique_lock<std::mutex> in_order(const filter::key_hash& key) noexcept;
 
     const wall_time opened_ = resident_now();
     const std::uint64_t first_id_;

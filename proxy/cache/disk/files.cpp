@@ -2,9 +2,13 @@
 
 #include "proxy/base/descriptor.hpp"
 
+#include <algorithm>
+#include <array>
+#include <cassert>
 #include <cerrno>
 #include <dirent.h>
 #include <fcntl.h>
+#include <memory>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
@@ -27,6 +31,10 @@ error_code last_error() {
 // what a machine lets be dirty.
 constexpr std::uint64_t most_dirty = 64u << 20;
 
+struct closing {
+    void operator()(DIR* open) const noexcept { ::closedir(open); }
+};
+
 error_code of(int result) {
     return result == 0 ? error_code{} : last_error();
 }
@@ -47,34 +55,41 @@ boost::system::result<std::size_t> transferred(const Attempt& attempt) {
 
 class system_file final : public file {
 public:
-    system_file(int fd, std::shared_ptr<filesystem> owner, std::atomic<std::uint64_t>& written)
-        : fd_{fd},
+    system_file(descriptor fd,
+                std::shared_ptr<filesystem> owner,
+                std::atomic<std::uint64_t>& written)
+        : fd_{std::move(fd)},
           owner_{std::move(owner)},
           written_{written} {}
 
     boost::system::result<std::size_t> read_some(std::uint64_t at,
-                                                 std::span<std::byte> into) override {
+                                                 std::span<std::byte> into) noexcept override {
         return transferred(
             [&] { return ::pread(fd_.get(), into.data(), into.size(), static_cast<off_t>(at)); });
     }
 
     boost::system::result<std::size_t> read_cached(std::uint64_t at,
-                                                   std::span<std::byte> into) override {
+                                                   std::span<std::byte> into) noexcept override {
         const iovec place{into.data(), into.size()};
-        const auto count = ::preadv2(fd_.get(), &place, 1, static_cast<off_t>(at), RWF_NOWAIT);
-        if (count >= 0) {
-            return static_cast<std::size_t>(count);
-        }
-        // Where the file system has no such reads (EOPNOTSUPP), everything may have to wait.
-        if (errno == EOPNOTSUPP || errno == EINTR || errno == ENOSYS) {
-            return boost::system::errc::make_error_code(
-                boost::system::errc::resource_unavailable_try_again);
-        }
-        return last_error();
+        return cached(at, &place, 1);
     }
 
-    boost::system::result<std::size_t> write_some(std::uint64_t at,
-                                                  std::span<const std::byte> bytes) override {
+    boost::system::result<std::size_t> scatter_some(std::uint64_t at,
+                                                    places into) noexcept override {
+        const auto all = gathered(into);
+        const auto count = static_cast<int>(into.size());
+        return transferred(
+            [&] { return ::preadv(fd_.get(), all.data(), count, static_cast<off_t>(at)); });
+    }
+
+    boost::system::result<std::size_t> scatter_cached(std::uint64_t at,
+                                                      places into) noexcept override {
+        const auto all = gathered(into);
+        return cached(at, all.data(), static_cast<int>(into.size()));
+    }
+
+    boost::system::result<std::size_t> write_some(
+        std::uint64_t at, std::span<const std::byte> bytes) noexcept override {
         auto count = transferred([&] {
             return ::pwrite(fd_.get(), bytes.data(), bytes.size(), static_cast<off_t>(at));
         });
@@ -84,7 +99,7 @@ public:
         return count;
     }
 
-    error_code sync() override { return of(::fdatasync(fd_.get())); }
+    error_code sync() noexcept override { return of(::fdatasync(fd_.get())); }
 
     void write_out(std::uint64_t at, std::uint64_t size) noexcept override {
         // The last stretch begins, what is far behind is waited for. A failure shows in sync().
@@ -96,7 +111,7 @@ public:
         }
     }
 
-    error_code reserve(std::uint64_t size) override {
+    error_code reserve(std::uint64_t size) noexcept override {
         const auto failed = of(::fallocate(fd_.get(), 0, 0, static_cast<off_t>(size)));
         if (failed == boost::system::errc::operation_not_supported) {
             return resize(size);
@@ -104,11 +119,11 @@ public:
         return failed;
     }
 
-    error_code resize(std::uint64_t size) override {
+    error_code resize(std::uint64_t size) noexcept override {
         return of(::ftruncate(fd_.get(), static_cast<off_t>(size)));
     }
 
-    boost::system::result<std::uint64_t> size() override {
+    boost::system::result<std::uint64_t> size() noexcept override {
         struct stat facts {};
         if (::fstat(fd_.get(), &facts) != 0) {
             return last_error();
@@ -116,11 +131,38 @@ public:
         return static_cast<std::uint64_t>(facts.st_size);
     }
 
-    error_code try_lock() override { return of(::flock(fd_.get(), LOCK_EX | LOCK_NB)); }
+    error_code try_lock() noexcept override { return of(::flock(fd_.get(), LOCK_EX | LOCK_NB)); }
 
-    error_code try_lock_shared() override { return of(::flock(fd_.get(), LOCK_SH | LOCK_NB)); }
+    error_code try_lock_shared() noexcept override {
+        return of(::flock(fd_.get(), LOCK_SH | LOCK_NB));
+    }
 
 private:
+    using system_places = std::array<iovec, most_places>;
+    static system_places gathered(places into) noexcept {
+        assert(into.size() <= most_places);
+        system_places all{};
+        std::transform(into.begin(), into.end(), all.begin(), [](const auto& place) {
+            return iovec{place.data(), place.size()};
+        });
+        return all;
+    }
+
+    boost::system::result<std::size_t> cached(std::uint64_t at,
+                                              const iovec* places,
+                                              int count) noexcept {
+        const auto read = ::preadv2(fd_.get(), places, count, static_cast<off_t>(at), RWF_NOWAIT);
+        if (read >= 0) {
+            return static_cast<std::size_t>(read);
+        }
+        // Where the file system has no such reads (EOPNOTSUPP), everything may have to wait.
+        if (errno == EOPNOTSUPP || errno == EINTR || errno == ENOSYS) {
+            return boost::system::errc::make_error_code(
+                boost::system::errc::resource_unavailable_try_again);
+        }
+        return last_error();
+    }
+
     descriptor fd_;
     std::shared_ptr<filesystem> owner_;
     std::atomic<std::uint64_t>& written_;
@@ -138,19 +180,19 @@ public:
         case open_mode::make: flags |= O_RDWR | O_CREAT; break;
         }
         // O_NONBLOCK: a pipe by that name is refused below, not waited for.
-        const int fd = ::open(path.c_str(), flags | O_NONBLOCK, 0600);
-        if (fd < 0) {
+        descriptor opened{::open(path.c_str(), flags | O_NONBLOCK, 0600)};
+        if (!opened) {
             return last_error();
         }
-        auto opened = std::make_shared<system_file>(fd, shared_from_this(), written_);
         struct stat facts {};
-        if (::fstat(fd, &facts) != 0) {
+        if (::fstat(opened.get(), &facts) != 0) {
             return last_error();
         }
         if (!S_ISREG(facts.st_mode)) {
             return boost::system::errc::make_error_code(boost::system::errc::invalid_argument);
         }
-        return std::shared_ptr<file>{std::move(opened)};
+        return std::shared_ptr<file>{
+            std::make_shared<system_file>(std::move(opened), shared_from_this(), written_)};
     }
 
     error_code make_directory(const std::string& path) override {
@@ -171,35 +213,32 @@ public:
     }
 
     boost::system::result<std::vector<std::string>> list(const std::string& path) override {
-        DIR* directory = ::opendir(path.c_str());
-        if (directory == nullptr) {
+        const std::unique_ptr<DIR, closing> directory{::opendir(path.c_str())};
+        if (!directory) {
             return last_error();
         }
         std::vector<std::string> names;
         // A directory stream of our own: readdir is as safe as readdir_r was.
-        while (const auto* entry = ::readdir(directory)) {  // NOLINT(concurrency-mt-unsafe)
+        while (const auto* entry = ::readdir(directory.get())) {  // NOLINT(concurrency-mt-unsafe)
             std::string name{entry->d_name};
             if (name != "." && name != "..") {
                 names.push_back(std::move(name));
             }
         }
-        ::closedir(directory);
         return names;
     }
 
-    error_code rename(const std::string& from, const std::string& to) override {
+    error_code rename(const std::string& from, const std::string& to) noexcept override {
         return of(::rename(from.c_str(), to.c_str()));
     }
 
-    error_code remove(const std::string& path) override { return of(::unlink(path.c_str())); }
+    error_code remove(const std::string& path) noexcept override {
+        return of(::unlink(path.c_str()));
+    }
 
-    error_code sync_directory(const std::string& path) override {
-        const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (fd < 0) {
-            return last_error();
-        }
-        const descriptor directory{fd};
-        return of(::fsync(fd));
+    error_code sync_directory(const std::string& path) noexcept override {
+        const descriptor directory{::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+        return directory ? of(::fsync(directory.get())) : last_error();
     }
 };
 
@@ -210,7 +249,7 @@ bool is_no_room(const error_code& error) noexcept {
            (error.category() == boost::system::system_category() && error.value() == EDQUOT);
 }
 
-error_code read_all(file& from, std::uint64_t at, std::span<std::byte> into) {
+error_code read_all(file& from, std::uint64_t at, std::span<std::byte> into) noexcept {
     while (!into.empty()) {
         const auto count = from.read_some(at, into);
         if (!count) {
@@ -225,7 +264,25 @@ error_code read_all(file& from, std::uint64_t at, std::span<std::byte> into) {
     return {};
 }
 
-error_code write_all(file& to, std::uint64_t at, std::span<const std::byte> bytes) {
+// One call as a rule. Where it did less than it was asked the rest is read place by place.
+error_code read_all(file& from, std::uint64_t at, file::places into) noexcept {
+    const auto count = from.scatter_some(at, into);
+    if (!count) {
+        return count.error();
+    }
+    auto there = *count;
+    for (const auto& place : into) {
+        const auto of_it = std::min(there, place.size());
+        if (const auto failed = read_all(from, at + of_it, place.subspan(of_it))) {
+            return failed;
+        }
+        there -= of_it;
+        at += place.size();
+    }
+    return {};
+}
+
+error_code write_all(file& to, std::uint64_t at, std::span<const std::byte> bytes) noexcept {
     while (!bytes.empty()) {
         const auto count = to.write_some(at, bytes);
         if (!count) {

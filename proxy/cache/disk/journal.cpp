@@ -384,11 +384,7 @@ journal::loaded journal::load() {
     return out;
 }
 
-error_code journal::write(std::span<const journal_entry> entries) {
-    std::vector<char> bytes;
-    for (const auto& entry : entries) {
-        append_entry(bytes, entry, synced_, store_);
-    }
+error_code journal::write(std::span<const char> bytes) noexcept {
     if (const auto failed = write_all(*file_, end_, as_bytes_of(bytes))) {
         return failed;
     }
@@ -400,7 +396,17 @@ error_code journal::append(std::span<const journal_entry> entries, bool lasting)
     if (!file_) {
         return boost::system::errc::make_error_code(boost::system::errc::bad_file_descriptor);
     }
-    if (const auto failed = write(entries)) {
+    std::vector<char> bytes;
+    for (const auto& entry : entries) {
+        append_entry(bytes, entry, synced_, store_);
+    }
+    // What it will say when the entries are synced.
+    std::vector<char> seal;
+    if (lasting) {
+        const auto at = entries.empty() ? log_position{} : entries.back().at;
+        append_entry(seal, {at, sealed{}}, end_ + bytes.size(), store_);
+    }
+    if (const auto failed = write(bytes)) {
         file_.reset();
         return failed;
     }
@@ -412,8 +418,7 @@ error_code journal::append(std::span<const journal_entry> entries, bool lasting)
         return failed;
     }
     synced_ = end_;
-    const journal_entry seal{entries.empty() ? log_position{} : entries.back().at, sealed{}};
-    if (write({&seal, 1})) {
+    if (write(seal)) {
         file_.reset();  // for what comes next; what was to be kept is
     }
     return {};
@@ -425,6 +430,7 @@ error_code journal::replace(std::span<const journal_entry> entries) {
         append_entry(bytes, entry, 0, store_);
     }
     const auto temporary = path_ + ".new";
+    const auto directory = path_.substr(0, path_.rfind('/'));
     const auto made = files_->open(temporary, open_mode::make);
     if (!made) {
         return made.error();
@@ -440,8 +446,7 @@ error_code journal::replace(std::span<const journal_entry> entries) {
         failed = files_->rename(temporary, path_);
     }
     if (!failed) {
-        const auto slash = path_.rfind('/');
-        failed = files_->sync_directory(path_.substr(0, slash));
+        failed = files_->sync_directory(directory);
     }
     if (failed) {
         return failed;

@@ -11,7 +11,8 @@
 // damaged later: purges may be lost, and then everything stored so far is taken for purged.
 //
 // Threads   none: the constructor of the tier, then its writer.
-// Errors    values.
+// Errors    values. Whatever takes memory comes before the file is touched, so that a std::bad_alloc leaves it, and
+//           this, as they were.
 
 #include "proxy/cache/disk/core.hpp"
 #include "proxy/cache/memory/purges.hpp"
@@ -113,6 +114,7 @@ public:
         error_code failed;  ///< it is there but could not be read
     };
     /// Reads it all. Unless it is damaged, append() goes on behind its last good entry.
+    /// @throws std::bad_alloc, as the next two
     [[nodiscard]] loaded load();
 
     /// Writes the entries, and waits until they are synced if `lasting`. After a failure it is not
@@ -124,7 +126,7 @@ public:
     [[nodiscard]] std::uint64_t bytes() const noexcept { return end_; }
 
 private:
-    [[nodiscard]] error_code write(std::span<const journal_entry> entries);
+    [[nodiscard]] error_code write(std::span<const char> bytes) noexcept;
 
     std::string path_;
     std::shared_ptr<filesystem> files_;

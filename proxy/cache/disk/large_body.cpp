@@ -1,20 +1,26 @@
 #include "proxy/cache/disk/large_body.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <limits>
+#include <new>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
-// A reader holds two pieces at most: the one that is being given out (have_) and the one that is
-// being read (coming_). When that has come the segment's sequence is asked for again (core.hpp):
+// A reader holds two pieces at most: the one that is being given out (have_), without the blocks that
+// have been, and the one that is being read (coming_). When that has come the segment's sequence is asked for again (core.hpp):
 // what was reclaimed meanwhile is looked up and read anew, a few times.
 
 namespace reprise::proxy::cache::disk {
 
 namespace {
 
-constexpr std::uint64_t piece_blocks = 4;
+constexpr std::uint32_t piece_blocks = 4;
+// So much a client that lagged takes in time before more than a block is read for it.
+constexpr std::uint64_t in_time_again = 1u << 20;
 constexpr std::uint32_t most_looked_for = 1024;
 // An extent's front is a header and eight bytes per block: all of it in one read.
 constexpr std::size_t front_guess = 512;
@@ -44,9 +50,9 @@ public:
           front_{std::move(front)} {}
 
     [[nodiscard]] bool try_at_once() {
-        read([](file& source, std::uint64_t at, std::span<char> into) {
-            const auto count = source.read_cached(at, std::as_writable_bytes(into));
-            return count && *count == into.size() ? outcome::good : outcome::not_cached;
+        read([](file& source, std::uint64_t at, file::places into) {
+            const auto count = source.scatter_cached(at, into);
+            return count && *count == size_of(into) ? outcome::good : outcome::not_cached;
         });
         return how_ != outcome::not_cached;
     }
@@ -61,20 +67,67 @@ public:
         return std::uint64_t{part_} * shape_.extent_bytes + first_ * block_bytes;
     }
     [[nodiscard]] std::uint64_t end() const noexcept { return begin() + size_; }
-    [[nodiscard]] slice bytes(std::uint64_t from, std::uint64_t size) const {
-        return {memory_, static_cast<std::size_t>(from - begin()), static_cast<std::size_t>(size)};
+    /// What is between `from` and `end`, `most` bytes at most, and then to the end of a block if it can be. What is given
+    /// is held no longer. How much it is. @pre begin() <= from < this->end(), where the last one ended
+    std::uint64_t give(std::uint64_t from,
+                       std::uint64_t end,
+                       std::uint64_t most,
+                       std::vector<slice>& into) {
+        auto at = from - begin();
+        auto until = std::min(end - begin(), size_);
+        if (until - at > most) {
+            until = at + most;
+            const auto whole = until - until % block_bytes;
+            until = whole > at ? whole : until;
+        }
+        into.reserve(into.size() + piece_blocks);
+        const auto size = until - at;
+        while (at < until) {
+            auto& memory = memory_[at / block_bytes];
+            const auto of_it = std::min(block_bytes - at % block_bytes, until - at);
+            into.push_back({memory,
+                            static_cast<std::size_t>(at % block_bytes),
+                            static_cast<std::size_t>(of_it)});
+            at += of_it;
+            if (at % block_bytes == 0 || at == size_) {
+                memory = nullptr;
+            }
+        }
+        return size;
+    }
+    /// Holds no more than is begun to be given, up to `from`.
+    void let_go_behind(std::uint64_t from) noexcept {
+        const auto kept = (from - begin() + block_bytes - 1) / block_bytes;
+        for (auto i = kept; i < memory_.size(); ++i) {
+            memory_[i] = nullptr;
+        }
+        size_ = std::min<std::uint64_t>(size_, kept * block_bytes);
     }
 
 private:
     void run() noexcept override {
         try {
-            read([](file& source, std::uint64_t at, std::span<char> into) {
-                return read_all(source, at, std::as_writable_bytes(into)) ? outcome::unreadable
-                                                                          : outcome::good;
+            read([](file& source, std::uint64_t at, file::places into) {
+                return read_all(source, at, into) ? outcome::unreadable : outcome::good;
             });
         } catch (const std::bad_alloc&) {
             how_ = outcome::unreadable;
         }
+    }
+
+    using places = std::array<std::span<std::byte>, piece_blocks>;
+    static std::size_t size_of(file::places of) noexcept {
+        std::size_t sum = 0;
+        for (const auto& place : of) {
+            sum += place.size();
+        }
+        return sum;
+    }
+
+    template <class Read>
+    outcome read_front(const Read& fill, std::vector<char>& into, std::uint64_t from) {
+        const auto place = std::as_writable_bytes(std::span{into}.subspan(from));
+        return fill(*from_.from, entry_.place.offset + from, file::places{&place, 1});
     }
 
     template <class Read>
@@ -83,7 +136,7 @@ private:
         if (!front_) {
             auto front = std::make_shared<std::vector<char>>(
                 std::min<std::uint64_t>(entry_.bytes, front_guess));
-            if ((how_ = fill(*from_.from, entry_.place.offset, *front)) != outcome::good) {
+            if ((how_ = read_front(fill, *front, 0)) != outcome::good) {
                 return;
             }
             how_ = outcome::damaged;
@@ -93,9 +146,7 @@ private:
             }
             if (const auto have = front->size(); unverified->front_bytes > have) {
                 front->resize(unverified->front_bytes);
-                how_ = fill(
-                    *from_.from, entry_.place.offset + have, std::span{*front}.subspan(have));
-                if (how_ != outcome::good) {
+                if ((how_ = read_front(fill, *front, have)) != outcome::good) {
                     return;
                 }
                 how_ = outcome::damaged;
@@ -109,22 +160,28 @@ private:
         }
         const auto begin = first_ * block_bytes;
         size_ = std::min<std::uint64_t>(header->body_bytes - begin, blocks_ * block_bytes);
-        if (!memory_) {
-            memory_ = block::make(static_cast<std::size_t>(size_));
-        }
-        const std::span<char> into{memory_->data(), static_cast<std::size_t>(size_)};
+        const auto into = room();
         how_ = fill(*from_.from, entry_.place.offset + header->front_bytes + begin, into);
-        if (how_ != outcome::good) {
-            return;
-        }
-        for (std::uint64_t at = 0; at < size_; at += block_bytes) {
-            const auto one = into.subspan(at, std::min(block_bytes, size_ - at));
-            const auto number = static_cast<std::uint32_t>(first_ + at / block_bytes);
-            if (!check_block(*front_, number, one, store_)) {
+        for (std::uint32_t i = 0; i < into.size() && how_ == outcome::good; ++i) {
+            const std::span<const char> one{memory_[i]->data(), into[i].size()};
+            if (!check_block(*front_, first_ + i, one, store_)) {
                 how_ = outcome::damaged;
-                return;
             }
         }
+    }
+
+    /// A place for each block: apart, so that each may be let go of by itself.
+    file::places room() {
+        std::uint32_t blocks = 0;
+        for (std::uint64_t at = 0; at < size_; at += block_bytes, ++blocks) {
+            const auto size = static_cast<std::size_t>(std::min(block_bytes, size_ - at));
+            auto& memory = memory_[blocks];
+            if (!memory) {
+                memory = block::make(size);
+            }
+            places_[blocks] = std::as_writable_bytes(std::span{memory->data(), size});
+        }
+        return {places_.data(), blocks};
     }
 
     /// Bytes of this extent.
@@ -139,7 +196,8 @@ private:
     const std::uint32_t part_, first_, blocks_;
     const std::uint64_t store_;
     std::shared_ptr<const std::vector<char>> front_;  // verified anew for each piece: it is short
-    block_ptr memory_;
+    std::array<block_ptr, piece_blocks> memory_;
+    places places_{};
     std::uint64_t size_ = 0;
     outcome how_ = outcome::none;
 };
@@ -167,11 +225,8 @@ public:
         end = std::min(end, shape_.length);
         for (;;) {
             if (have_ && offset_ >= have_->begin() && offset_ < have_->end()) {
-                const auto size = std::min<std::uint64_t>(
-                    {most, end - offset_, have_->end() - offset_});
-                into.push_back(have_->bytes(offset_, size));
-                offset_ += size;
-                if (was_pooled_ && !coming_ && have_->end() < end) {
+                offset_ += have_->give(offset_, end, most, into);
+                if (was_pooled_ && !coming_ && have_->end() < end && !is_lagging()) {
                     (void)ask(have_->end(), end, false);  // while the client takes what it got
                 }
                 return news::data;
@@ -197,13 +252,26 @@ public:
         }
     }
 
+    void client_lags() noexcept override {
+        in_time_from_ = offset_ + in_time_again;
+        if (coming_) {
+            coming_->abandon();
+            coming_ = nullptr;
+        }
+        if (have_ && offset_ >= have_->begin()) {
+            have_->let_go_behind(offset_);
+        }
+    }
+
     std::uint64_t offset() const noexcept override { return offset_; }
 
 private:
+    [[nodiscard]] bool is_lagging() const noexcept { return offset_ < in_time_from_; }
+
     static constexpr unsigned most_tries = 3;
 
     /// Begins to read the piece at `at`; `waiting` if it did. What is not `needed` yet is asked for
-    /// again when the pool refused it.
+    /// again when the pool refused it, or there was no memory for it.
     news ask(std::uint64_t at, std::uint64_t end, bool needed) {
         const auto part = static_cast<std::uint32_t>(at / shape_.extent_bytes);
         const auto key = extent_key(shape_.primary, shape_.id, part);
@@ -215,6 +283,7 @@ private:
         auto& view = there->from;
         const auto begin_of_part = std::uint64_t{part} * shape_.extent_bytes;
         const auto first = (at - begin_of_part) / block_bytes;
+        const std::uint64_t at_once = is_lagging() ? 1 : piece_blocks;
         const auto last = (std::min<std::uint64_t>(end - begin_of_part, shape_.extent_bytes) - 1) /
                           block_bytes;
         const bool same = have_ && have_->part() == part && have_->entry().place == entry.place &&
@@ -222,22 +291,26 @@ private:
         if (!have_ || have_->part() != part) {
             (void)store_->index.count_use(key, entry.place);
         }
-        coming_ = std::make_shared<piece_read>(
-            sleeper_,
-            std::move(view),
-            entry,
-            shape_,
-            part,
-            static_cast<std::uint32_t>(first),
-            static_cast<std::uint32_t>(std::min(last - first + 1, piece_blocks)),
-            store_->super.store_id,
-            same ? have_->front() : nullptr);
-        if (needed && coming_->try_at_once()) {
-            pooled_ = false;
+        const auto blocks = static_cast<std::uint32_t>(std::min(last - first + 1, at_once));
+        try {
+            auto piece = std::make_shared<piece_read>(sleeper_,
+                                                      std::move(view),
+                                                      entry,
+                                                      shape_,
+                                                      part,
+                                                      static_cast<std::uint32_t>(first),
+                                                      blocks,
+                                                      store_->super.store_id,
+                                                      same ? have_->front() : nullptr);
+            pooled_ = !needed || !piece->try_at_once();
+            coming_ = std::move(piece);
+        } catch (const std::bad_alloc&) {
+            return news::refused;
+        }
+        if (!pooled_) {
             store_->counts.in_place.fetch_add(1, std::memory_order_relaxed);
             return news::waiting;
         }
-        pooled_ = true;
         if (!store_->pool.submit(coming_, needed)) {
             store_->counts.refused.fetch_add(1, std::memory_order_relaxed);
             coming_ = nullptr;
@@ -284,9 +357,10 @@ private:
     std::uint64_t offset_;
     const net::wakeup::signal sleeper_;
     std::shared_ptr<piece_read> have_, coming_;
-    bool pooled_ = false;      // coming_ is the pool's
-    bool was_pooled_ = false;  // have_ was
-    news ended_ = news::data;  // until it is lost or refused
+    std::uint64_t in_time_from_ = 0;  // behind that nothing is held against the client
+    bool pooled_ = false;             // coming_ is the pool's
+    bool was_pooled_ = false;         // have_ was
+    news ended_ = news::data;         // until it is lost or refused
     unsigned tries_ = 0;
 };
 

@@ -1,3 +1,6 @@
+// A store that was there before is read, a step at a time, while it is in use already: which copies of its superblock
+// hold, what its segments have, and where the writer goes on. A step that there is no memory for is taken again.
+
 #include "proxy/cache/disk/loader.hpp"
 
 #include "proxy/base/log.hpp"
@@ -27,6 +30,9 @@ loader::loader(std::shared_ptr<core> into, writer& then, verdicts says)
     : core_{std::move(into)},
       writer_{then},
       says_{std::move(says)},
+      patience_{core_->settings.path,
+                {core_->settings.retry_after, core_->settings.retry_at_most},
+                core_->loading_lacks_memory},
       thread_{[this] { run(); }} {}
 
 loader::~loader() {
@@ -34,7 +40,7 @@ loader::~loader() {
 }
 
 void loader::stop() {
-    stopping_.store(true);
+    patience_.stop();
     if (thread_.joinable()) {
         thread_.join();
     }
@@ -42,37 +48,10 @@ void loader::stop() {
 
 std::vector<loader::found> loader::find_segments() {
     std::vector<found> out;
-    for (std::uint32_t number = 0; number < core_->segments.size() && !stopping_; ++number) {
-        const auto path = core_->path_of(segment_name(number));
-        auto opened = core_->files->open(path, open_mode::update);
-        if (!opened && opened.error() != boost::system::errc::no_such_file_or_directory) {
-            opened = core_->files->open(path, open_mode::read);
-        }
-        if (!opened) {
-            if (opened.error() != boost::system::errc::no_such_file_or_directory) {
-                core_->counts.read_errors.fetch_add(1);
-                core_->segments.unreadable(number);
-                knows_all_ = false;
-                log::warn("disk: ", path, ": ", opened.error().message());
-            }
-            continue;
-        }
-        segment_header_image image{};
-        if (read_all(**opened, 0, std::as_writable_bytes(std::span{image}))) {
-            core_->segments.begin(number, *opened, 0, {});
-            core_->segments.unreadable(number);
-            knows_all_ = false;
-            continue;
-        }
-        const auto header = read_segment_header(image, core_->super.store_id);
-        const bool ours = header && header->number == number &&
-                          header->segment_bytes == core_->shape.segment_bytes;
-        core_->segments.begin(
-            number, *opened, ours ? header->sequence : 0, ours ? header->begun : wall_time{});
-        knows_all_ = knows_all_ && ours;
-        if (ours) {
-            out.push_back({number, *opened, header->sequence});
-        }
+    const auto count = core_->segments.size();
+    bool goes_on = patience_.with_memory([&] { out.reserve(count); });
+    for (std::uint32_t number = 0; number < count && goes_on && !patience_.is_stopped(); ++number) {
+        goes_on = patience_.with_memory([&] { look_into(number, out); });
     }
     std::sort(out.begin(), out.end(), [](const found& a, const found& b) {
         return a.sequence > b.sequence;
@@ -80,10 +59,43 @@ std::vector<loader::found> loader::find_segments() {
     return out;
 }
 
-// The bytes that live in it.
-std::uint64_t loader::take_in(const found& segment, const recovered_segment& records) {
-    std::uint64_t live = 0;
-    core_->counts.damaged.fetch_add(records.damaged);
+// Into a segment's file and its header. What takes memory comes first.
+void loader::look_into(std::uint32_t number, std::vector<found>& out) {
+    const auto path = core_->path_of(segment_name(number));
+    auto opened = core_->files->open(path, open_mode::update);
+    if (!opened && opened.error() != boost::system::errc::no_such_file_or_directory) {
+        opened = core_->files->open(path, open_mode::read);
+    }
+    if (!opened) {
+        if (opened.error() != boost::system::errc::no_such_file_or_directory) {
+            const auto why = opened.error().message();
+            core_->counts.read_errors.fetch_add(1);
+            core_->segments.unreadable(number);
+            knows_all_ = false;
+            log::warn("disk: ", path, ": ", why);
+        }
+        return;
+    }
+    segment_header_image image{};
+    if (const auto failed = read_all(**opened, 0, std::as_writable_bytes(std::span{image}))) {
+        throw_if_no_memory(failed);
+        core_->segments.begin(number, *opened, 0, {});
+        core_->segments.unreadable(number);
+        knows_all_ = false;
+        return;
+    }
+    const auto header = read_segment_header(image, core_->super.store_id);
+    const bool ours = header && header->number == number &&
+                      header->segment_bytes == core_->shape.segment_bytes;
+    core_->segments.begin(
+        number, *opened, ours ? header->sequence : 0, ours ? header->begun : wall_time{});
+    knows_all_ = knows_all_ && ours;
+    if (ours) {
+        out.push_back({number, *opened, header->sequence});
+    }
+}
+
+void loader::take_in(const found& segment, const recovered_segment& records, std::uint64_t& live) {
     for (auto it = records.entries.rbegin(); it != records.entries.rend(); ++it) {
         const auto& one = *it;
         if (says_.is_dead(one, segment.sequence)) {
@@ -106,24 +118,27 @@ std::uint64_t loader::take_in(const found& segment, const recovered_segment& rec
         }
         live += one.bytes;
     }
-    return live;
 }
 
 void loader::run() {
     const auto begun = steady_now();
     // Segments too many go before new ones come; not while the program before this one may have to go
     // on with them.
-    const bool has_surplus = core_->lender != nullptr || !core_->remove_surplus();
+    bool has_surplus = true;
+    if (core_->lender == nullptr) {
+        (void)patience_.with_memory([&] { has_surplus = !core_->remove_surplus(); });
+    }
     const auto segments = find_segments();
 
     log_end end;
     end.has_surplus = has_surplus;
-    const bool knows_slots = !stopping_;
+    const bool knows_slots = !patience_.is_stopped();
     end.knows_slots = knows_slots;
     end.next_sequence = sequence_after(
         std::max(segments.empty() ? 0 : segments.front().sequence, says_.last.sequence),
         wall_now());
     std::vector<loaded_segment> loaded;
+    (void)patience_.with_memory([&] { loaded.reserve(segments.size()); });
     bool is_whole = true;  // the index: every record of the segments that were found could be read
     bool has_begun = false;
     const auto begin_writing = [&] {
@@ -132,16 +147,25 @@ void loader::run() {
         }
     };
     std::size_t i = 0;
-    for (; i < segments.size() && !stopping_; ++i) {
+    for (; i < segments.size() && !patience_.is_stopped(); ++i) {
         const auto& one = segments[i];
-        auto records = read_segment(*one.from, *core_, one.number);
+        recovered_segment records;
+        std::uint64_t live = 0;
+        const bool is_read = patience_.with_memory([&] {
+            records = read_segment(*one.from, *core_, one.number);
+            take_in(one, records, live);
+        });
+        if (!is_read) {
+            break;  // stopped
+        }
         if (records.state == segment_state::unreadable || records.state == segment_state::unused) {
             core_->counts.read_errors.fetch_add(1);
-            log::warn("disk: ", core_->path_of(segment_name(one.number)), ": can't be read");
+            log::warn("disk: ", core_->settings.path, ": segment ", one.number, " can't be read");
             is_whole = false;
         } else {
+            core_->counts.damaged.fetch_add(records.damaged);
             is_whole = is_whole && records.unreadable_bytes == 0;
-            loaded.push_back({one.number, one.sequence, take_in(one, records)});
+            loaded.push_back({one.number, one.sequence, live});
         }
         if (i == 0) {
             // Positions in the journal may reach further than what a power cut has left.
@@ -163,7 +187,7 @@ void loader::run() {
     if (is_complete) {
         writer_.loaded(std::move(loaded), is_whole && !core_->gone.has_everything());
     }
-    if (!stopping_) {
+    if (!patience_.is_stopped()) {
         core_->loading.store(false);  // else what is not in the index may still be on disk
         log::info("disk: ",
                   core_->settings.path,
@@ -173,7 +197,7 @@ void loader::run() {
                   took.count(),
                   " ms");
         if (core_->settings.told != nullptr) {
-            tell_contents(*core_, stopping_);
+            tell_contents(*core_, patience_);
         }
     }
 }

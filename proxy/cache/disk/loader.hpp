@@ -7,13 +7,15 @@
 // (gone_while_loading) and not loaded any more.
 //
 // Threads   its own; the constructor's caller may go on at once.
-// Errors    a segment that can't be read is left out, counted and logged.
+// Errors    a segment that can't be read is left out, counted and logged. One that there is no memory for is
+//           read when there is some: it would be missing until the next start.
 
 #include "proxy/cache/disk/core.hpp"
 #include "proxy/cache/disk/journal.hpp"
+#include "proxy/cache/disk/memory_patience.hpp"
 #include "proxy/cache/disk/writer.hpp"
 
-#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -40,13 +42,15 @@ private:
     };
     void run();
     [[nodiscard]] std::vector<found> find_segments();
-    [[nodiscard]] std::uint64_t take_in(const found& segment, const recovered_segment& records);
+    void look_into(std::uint32_t number, std::vector<found>& out);
+    /// Adds the bytes that live in it to `live`: where memory ends in the middle, of what is in the index by then.
+    void take_in(const found& segment, const recovered_segment& records, std::uint64_t& live);
 
     const std::shared_ptr<core> core_;
     writer& writer_;
     verdicts says_;
     bool knows_all_ = true;  // each file that is there could be read, and says which segment it is
-    std::atomic<bool> stopping_{false};
+    memory_patience patience_;
     std::thread thread_;
 };
 

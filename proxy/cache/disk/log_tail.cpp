@@ -3,6 +3,8 @@
 #include "proxy/cache/disk/contents_loader.hpp"
 
 #include <algorithm>
+#include <array>
+#include <new>
 
 // The buffer begins at the file's offset start_; its first kept_ bytes are written already, the
 // front of a page that is not full. flush() pads to a page, writes, lets what waited into the
@@ -19,17 +21,17 @@ constexpr std::uint64_t write_out_bytes = 8u << 20;
 }  // namespace
 
 error_code log_tail::open(std::uint32_t number, std::uint64_t sequence, std::shared_ptr<file> to) {
-    assert(!is_open());
+    assert(!is_open() && failed_.empty());
     const auto now = wall_now();
     const auto header = encode(segment_header{.number = number,
                                               .sequence = sequence,
                                               .segment_bytes = core_.shape.segment_bytes,
                                               .begun = now},
                                core_.super.store_id);
-    buffer_.assign(header.begin(), header.end());
     buffer_.reserve(2 * piece_bytes);
-    start_ = 0;
     std::vector<char> first(page);
+    buffer_.assign(header.begin(), header.end());
+    start_ = 0;
     std::copy(header.begin(), header.end(), first.begin());
     if (auto failed = write_all(*to, 0, as_bytes_of(first))) {
         return failed;
@@ -57,9 +59,10 @@ error_code log_tail::resume(std::uint32_t number,
                             bool was_closed) {
     assert(!is_open());
     auto filled = segment_fill::resumed(core_.shape.segment_bytes, std::move(entries), end);
+    buffer_.reserve(2 * piece_bytes);
     if (was_closed) {
         // The footer must not be believed any more once records follow those that it lists.
-        const std::vector<char> nothing(trailer_bytes);
+        constexpr std::array<char, trailer_bytes> nothing{};
         const auto at = core_.shape.segment_bytes - trailer_bytes;
         if (auto failed = write_all(*to, at, as_bytes_of(nothing))) {
             return failed;
@@ -70,7 +73,6 @@ error_code log_tail::resume(std::uint32_t number,
     }
     start_ = filled.offset() / page * page;
     buffer_.resize(filled.offset() - start_);
-    buffer_.reserve(2 * piece_bytes);
     if (auto failed = read_all(*to, start_, std::as_writable_bytes(std::span{buffer_}))) {
         return failed;
     }
@@ -101,11 +103,19 @@ bool log_tail::withdraw(const filter::key_hash& key) noexcept {
     return any;
 }
 
-error_code log_tail::flush() {
+// The page that flush() fills up has its room too.
+void log_tail::make_room_for(std::size_t bytes) {
+    make_room_in(buffer_, bytes + page);
+    make_room_in(waiting_);
+    fill_.room_for_entry();
+}
+
+error_code log_tail::flush() noexcept {
     if (!is_open() || unwritten_bytes() == 0) {
         return {};
     }
     const auto size = buffer_.size();
+    assert(round_up(size, page) <= buffer_.capacity());
     buffer_.resize(round_up(size, page));
     dirty_ = true;
     if (auto failed = write_all(*file_, start_, as_bytes_of(buffer_))) {
@@ -125,7 +135,7 @@ error_code log_tail::flush() {
     return {};
 }
 
-error_code log_tail::sync() {
+error_code log_tail::sync() noexcept {
     if (!is_open() || !dirty_) {
         return {};
     }
@@ -137,15 +147,20 @@ error_code log_tail::sync() {
     return {};
 }
 
-error_code log_tail::close() {
+error_code log_tail::close() noexcept {
     if (!is_open()) {
         return {};
     }
     if (auto failed = flush()) {
         return failed;
     }
-    const auto footer = fill_.footer(core_.super.store_id, sequence_, wall_now());
-    auto failed = write_all(*file_, fill_.footer_offset(), as_bytes_of(footer));
+    error_code failed;
+    try {
+        const auto footer = fill_.footer(core_.super.store_id, sequence_, wall_now());
+        failed = write_all(*file_, fill_.footer_offset(), as_bytes_of(footer));
+    } catch (const std::bad_alloc&) {
+        failed = no_memory();  // a start reads the records one by one
+    }
     if (!failed) {
         failed = file_->sync();
     }
@@ -153,35 +168,48 @@ error_code log_tail::close() {
     return failed;
 }
 
-void log_tail::publish() {
-    for (const auto& one : waiting_) {
-        const auto frequency = std::max<unsigned>(core_.requests.estimate(one.primary), 1);
-        const occupant record{one.entry.bytes, one.length, frequency, {}};
-        core_.room.wrote(number_, record, one.moved_from.has_value());
-        if (one.withdrawn) {
+void log_tail::publish(const publication& one) noexcept {
+    const auto frequency = std::max<unsigned>(core_.requests.estimate(one.primary), 1);
+    const auto length = one.length != 0 ? one.length : one.entry.bytes;
+    const occupant record{one.entry.bytes, length, frequency, {}};
+    core_.room.wrote(number_, record, one.moved_from.has_value());
+    if (one.withdrawn) {
+        core_.note_death(one.entry);
+        return;
+    }
+    if (one.moved_from) {
+        if (core_.move(one.key, *one.moved_from, one.entry)) {
+            core_.counts.carried.fetch_add(1, std::memory_order_relaxed);
+            core_.counts.carried_bytes.fetch_add(one.entry.bytes, std::memory_order_relaxed);
+        } else {
             core_.note_death(one.entry);
-            continue;
         }
-        if (one.moved_from) {
-            if (core_.move(one.key, *one.moved_from, one.entry)) {
-                core_.counts.carried.fetch_add(1, std::memory_order_relaxed);
-                core_.counts.carried_bytes.fetch_add(one.entry.bytes, std::memory_order_relaxed);
-            } else {
-                core_.note_death(one.entry);
-            }
-            continue;
-        }
-        const core::saying said{one.url, one.useful_until};
-        const bool is_primary = !one.url.empty() && one.entry.kind != record_kind::refresh;
+        return;
+    }
+    const core::saying said{one.url, one.useful_until};
+    const bool is_primary = !one.url.empty() && one.entry.kind != record_kind::refresh;
+    try {
         (void)core_.put(one.key, one.entry, is_primary ? &said : nullptr);
-        if (!one.url.empty() && !is_primary) {
-            core_.tell_held(one.primary, said);  // a newer head
-        }
-        // An invalidation notes itself and then looks into the index; here it is the other way
-        // round, so at least one of the two sees the other.
-        if (one.asked && core_.invalidated.since(one.primary, *one.asked)) {
-            erase_invalidated(one);
-        }
+    } catch (const std::bad_alloc&) {
+        // Its key is new, so nothing older is found in its place; but an object is, without its newer head.
+        erase_invalidated(one);
+        core_.note_death(one.entry);
+        core_.counts.skipped.fetch_add(1, std::memory_order_relaxed);
+        return;
+    }
+    if (!one.url.empty() && !is_primary) {
+        core_.tell_held(one.primary, said);  // a newer head
+    }
+    // An invalidation notes itself and then looks into the index; here it is the other way
+    // round, so at least one of the two sees the other.
+    if (one.asked && core_.invalidated.since(one.primary, *one.asked)) {
+        erase_invalidated(one);
+    }
+}
+
+void log_tail::publish() noexcept {
+    for (const auto& one : waiting_) {
+        publish(one);
     }
     // Directories last: by now all variants that came with them are in the index.
     for (const auto& one : waiting_) {
@@ -192,8 +220,8 @@ void log_tail::publish() {
     waiting_.clear();
 }
 
-// It was invalidated since it was asked for, or nobody knows whether it was.
-void log_tail::erase_invalidated(const publication& one) {
+// It was invalidated since it was asked for, or nobody knows whether it was; or there was no memory to let it in.
+void log_tail::erase_invalidated(const publication& one) noexcept {
     // Its invalidation may come to look for it when it has gone, and must be kept all the same.
     core_.note_unlisted(one.primary);
     (void)core_.erase(one.key, one.entry);
@@ -219,7 +247,10 @@ void log_tail::give_up() noexcept {
         core_.room.close(number_);
     }
     file_ = nullptr;
-    failed_ = std::exchange(waiting_, {});
+    assert(failed_.empty() || waiting_.empty());
+    if (!waiting_.empty()) {
+        failed_ = std::exchange(waiting_, {});
+    }
     buffer_.clear();
     kept_ = 0;
     dirty_ = false;

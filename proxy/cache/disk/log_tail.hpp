@@ -13,7 +13,10 @@
 //
 // Threads   the writer's.
 // Memory    a buffer of twice the largest piece, and what waits to enter the index.
-// Errors    values; after one the segment is given up: what entered the index before stays.
+// Errors    values; after one the segment is given up: what entered the index before stays. std::bad_alloc comes from
+//           open(), resume() and append() alone, before anything was changed: a record that is begun is whole, has
+//           its entry in the footer, and its place among those that wait for the index. What is written needs no
+//           memory to enter the index, but where the index has to grow: then it does not enter, and is a miss.
 
 #include "proxy/cache/disk/core.hpp"
 #include "proxy/cache/disk/record.hpp"
@@ -24,6 +27,8 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -34,7 +39,7 @@ struct publication {
     filter::key_hash key{};
     index_entry entry;
     filter::key_hash primary{};
-    std::uint64_t length = 0;  ///< of the whole object
+    std::uint64_t length = 0;  ///< of the whole object; 0: the record's bytes
     /// The record was asked for when the key's count of invalidations was this; none: nobody's
     /// invalidation concerns it.
     std::optional<std::uint64_t> asked;
@@ -63,11 +68,11 @@ public:
         return fill_.has_room(record_bytes);
     }
 
-    /// Begins a round. @pre !is_open()
+    /// Begins a round. @pre !is_open()  @throws std::bad_alloc: nothing was written
     [[nodiscard]] error_code open(std::uint32_t number,
                                   std::uint64_t sequence,
                                   std::shared_ptr<file> to);
-    /// Goes on with a segment as recovery found it. @pre !is_open()
+    /// Goes on with a segment as recovery found it. @pre !is_open()  @throws std::bad_alloc
     [[nodiscard]] error_code resume(std::uint32_t number,
                                     std::uint64_t sequence,
                                     std::shared_ptr<file> to,
@@ -75,34 +80,44 @@ public:
                                     std::uint64_t end,
                                     bool was_closed);
 
-    /// Appends a record of `bytes`, which encode(into, stamp) -> record_header fills.
+    /// Appends a record of `bytes`, which encode(into, stamp) -> record_header fills, and lets it enter the index as
+    /// `then` says, whose entry this gives, when it is written.
     /// @pre is_open() && has_room(bytes)
+    /// @throws std::bad_alloc, and nothing has changed
     template <class Encode>
-    index_entry append(std::size_t bytes, std::uint64_t id, const Encode& encode) {
+    index_entry append(std::size_t bytes,
+                       std::uint64_t id,
+                       const Encode& encode,
+                       publication then) {
+        static_assert(std::is_nothrow_invocable_r_v<record_header,
+                                                    const Encode&,
+                                                    std::span<char>,
+                                                    const record_stamp&>,
+                      "what throws in the middle leaves half a record in the log");
+        static_assert(std::is_nothrow_move_constructible_v<publication>);
         assert(is_open() && has_room(bytes));
+        make_room_for(bytes);
         const auto at = buffer_.size();
         buffer_.resize(at + bytes);
         const record_header header = encode(std::span<char>{buffer_.data() + at, bytes},
                                             record_stamp{sequence_, id, wall_now()});
         const auto& listed = fill_.note(header);
-        return {.place = {static_cast<std::uint16_t>(number_), listed.offset},
-                .bytes = listed.bytes,
-                .kind = listed.kind,
-                .uses = 0,
-                .expiry = listed.expiry};
-    }
-    void publish_later(publication waiting) {
-        waiting_.push_back(std::move(waiting));
+        then.entry = {.place = {static_cast<std::uint16_t>(number_), listed.offset},
+                      .bytes = listed.bytes,
+                      .kind = listed.kind,
+                      .uses = 0,
+                      .expiry = listed.expiry};
+        waiting_.push_back(std::move(then));
         ++to_enter_;
+        return waiting_.back().entry;
     }
     /// How many were to enter the index so far, and how many of these have, or never will.
     [[nodiscard]] std::uint64_t to_enter() const noexcept { return to_enter_; }
     [[nodiscard]] std::uint64_t entered() const noexcept { return to_enter_ - waiting_.size(); }
 
-    /// What was to enter the index when a write failed, and never will.
-    [[nodiscard]] std::vector<publication> take_failed() noexcept {
-        return std::exchange(failed_, {});
-    }
+    /// What was to enter the index when a write failed, and never will. Whoever does what that asks for takes out each
+    /// when it is done; all before the next open().
+    [[nodiscard]] std::vector<publication>& failed() noexcept { return failed_; }
 
     /// Whether a record of this key waits for being written, and is to enter the index then.
     [[nodiscard]] bool awaits(const filter::key_hash& key) const noexcept;
@@ -113,15 +128,18 @@ public:
     [[nodiscard]] std::size_t unwritten_bytes() const noexcept { return buffer_.size() - kept_; }
 
     /// Writes what is buffered, and lets it enter the index.
-    [[nodiscard]] error_code flush();
-    [[nodiscard]] error_code sync();
+    [[nodiscard]] error_code flush() noexcept;
+    [[nodiscard]] error_code sync() noexcept;
     [[nodiscard]] bool is_dirty() const noexcept { return dirty_; }
-    /// Flushes, writes the footer and syncs. Not open any more, whatever it says.
-    [[nodiscard]] error_code close();
+    /// Flushes, writes the footer and syncs. Not open any more, whatever it says. no_memory(): there was none for the
+    /// footer, and all records are in the file.
+    [[nodiscard]] error_code close() noexcept;
 
 private:
-    void publish();
-    void erase_invalidated(const publication& one);
+    void make_room_for(std::size_t bytes);
+    void publish() noexcept;
+    void publish(const publication& one) noexcept;
+    void erase_invalidated(const publication& one) noexcept;
     void give_up() noexcept;
 
     core& core_;

@@ -1,6 +1,7 @@
 #include "proxy/cache/disk/pending_notes.hpp"
 
 #include "proxy/base/let_go.hpp"
+#include "proxy/cache/disk/room_in.hpp"
 
 #include <utility>
 
@@ -44,16 +45,27 @@ bool pending_notes::add(const drop_note& note) {
     return true;
 }
 
-void pending_notes::call(std::function<void()> kept) {
+void pending_notes::room_for_call() {
     if (calls_.size() >= most_) {
         calls_.erase(calls_.begin(),
                      calls_.begin() + static_cast<std::ptrdiff_t>((calls_.size() + 1) / 2));
     }
+    make_room_in(calls_);
+}
+
+void pending_notes::call(std::function<void()> kept) {
+    room_for_call();
     calls_.push_back(std::move(kept));
 }
 
-pending_notes pending_notes::take() {
+pending_notes pending_notes::take() noexcept {
     return std::exchange(*this, pending_notes{most_});
+}
+
+void pending_notes::urls_are_done() noexcept {
+    let_go(dropped_);
+    let_go(expired_);
+    everything_ = false;
 }
 
 }  // namespace reprise::proxy::cache::disk

@@ -7,6 +7,7 @@
 // what was purged left the index before it came here. A restart then begins with an empty store.
 //
 // Threads   none: the writer's lock.
+// Errors    std::bad_alloc from add and from room_for_call, and then nothing was noted that was not before.
 
 #include "filter/key_hash.hpp"
 #include "proxy/cache/disk/journal.hpp"
@@ -15,6 +16,7 @@
 #include <functional>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 namespace reprise::proxy::cache::disk {
@@ -43,8 +45,9 @@ public:
         bans_ = true;
         return true;
     }
-    /// Called when all that was added before is kept. If there are too many calls the older half is
-    /// dropped: those callers have timed out.
+    /// For one more call. If there are too many the older half is dropped: those callers have timed out.
+    void room_for_call();
+    /// Called when all that was added before is kept. Takes no memory behind room_for_call().
     void call(std::function<void()> kept);
 
     [[nodiscard]] bool empty() const noexcept {
@@ -62,10 +65,17 @@ public:
     [[nodiscard]] const auto& expired() const noexcept { return expired_; }
     [[nodiscard]] const auto& drops() const noexcept { return drops_; }
     [[nodiscard]] bool bans() const noexcept { return bans_; }
-    [[nodiscard]] std::vector<std::function<void()>> take_calls() { return std::move(calls_); }
+    [[nodiscard]] std::vector<std::function<void()>> take_calls() noexcept {
+        return std::exchange(calls_, {});
+    }
 
     /// All of it; nothing is left.
-    [[nodiscard]] pending_notes take();
+    [[nodiscard]] pending_notes take() noexcept;
+
+    // What was taken is done with piece by piece, so that what lacks memory in the middle is gone on with.
+    void urls_are_done() noexcept;  ///< dropped, expired, everything_before
+    void last_drop_is_done() noexcept { drops_.pop_back(); }
+    void bans_are_done() noexcept { bans_ = false; }
 
 private:
     bool make_room(bool known);

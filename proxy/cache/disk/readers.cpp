@@ -1,36 +1,61 @@
 #include "proxy/cache/disk/readers.hpp"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 namespace reprise::proxy::cache::disk {
 
 namespace {
 constexpr unsigned looks_of_patience = 4;
+constexpr std::chrono::milliseconds memory_may_come_in{5};
 }  // namespace
 
-reader_pool::reader_pool(limits bounds) : bounds_{bounds} {
-    threads_.reserve(bounds_.threads);
-    for (std::size_t i = 0; i < bounds_.threads; ++i) {
-        threads_.emplace_back([this] { read(); });
+// Nobody else would wake it.
+void read_job::wake() const noexcept {
+    for (;;) {
+        try {
+            sleeper_.notify();
+            return;
+        } catch (const std::bad_alloc&) {
+            std::this_thread::sleep_for(memory_may_come_in);
+        }
     }
-    watcher_ = std::thread{[this] { watch(); }};
+}
+
+reader_pool::reader_pool(limits bounds) : bounds_{bounds} {
+    try {
+        threads_.reserve(bounds_.threads);
+        for (std::size_t i = 0; i < bounds_.threads; ++i) {
+            threads_.emplace_back([this] { read(); });
+        }
+        watcher_ = std::thread{[this] { watch(); }};
+    } catch (...) {
+        stop();
+        throw;
+    }
 }
 
 reader_pool::~reader_pool() {
     stop();
 }
 
-bool reader_pool::submit(std::shared_ptr<read_job> job, bool urgent) {
+bool reader_pool::submit(std::shared_ptr<read_job> job, bool urgent) noexcept {
     bool first = false;
+    jobs added;
+    try {
+        added.push_back(std::move(job));
+    } catch (const std::bad_alloc&) {
+        return false;
+    }
     {
         const std::lock_guard lock{guard_};
         if (stopping_ || held_up_ >= bounds_.threads ||
             (!urgent && waiting_.size() >= bounds_.most_waiting)) {
             return false;
         }
-        job->since_ = looks_;
-        waiting_.push_back(std::move(job));
+        added.front()->since_ = looks_;
+        waiting_.splice(waiting_.end(), added);
         first = std::exchange(watcher_sleeps_, false);
     }
     work_.notify_one();
@@ -41,7 +66,7 @@ bool reader_pool::submit(std::shared_ptr<read_job> job, bool urgent) {
 }
 
 void reader_pool::stop() {
-    std::deque<std::shared_ptr<read_job>> left;
+    jobs left;
     {
         const std::lock_guard lock{guard_};
         stopping_ = true;
@@ -51,7 +76,7 @@ void reader_pool::stop() {
     watched_.notify_all();
     for (const auto& job : left) {
         if (job->end_as(read_job::stage::late)) {
-            job->sleeper_.notify();
+            job->wake();
         }
     }
     for (auto& thread : threads_) {
@@ -71,17 +96,16 @@ void reader_pool::read() {
         if (waiting_.empty()) {
             return;
         }
-        auto job = std::move(waiting_.front());
-        waiting_.pop_front();
+        const auto job = waiting_.front();
         if (job->what() != read_job::stage::waiting) {
+            waiting_.pop_front();
             continue;
         }
-        running_.push_back(job);
+        running_.splice(running_.end(), waiting_, waiting_.begin());
         lock.unlock();
         job->run();
-        const bool in_time = job->end_as(read_job::stage::done);
-        if (in_time) {
-            job->sleeper_.notify();
+        if (job->end_as(read_job::stage::done)) {
+            job->wake();
         }
         lock.lock();
         const auto place = std::find(running_.begin(), running_.end(), job);
@@ -95,7 +119,7 @@ void reader_pool::read() {
 
 void reader_pool::watch() {
     std::unique_lock lock{guard_};
-    std::vector<std::shared_ptr<read_job>> late;
+    jobs late;
     while (!stopping_) {
         if (waiting_.empty() && running_.empty()) {
             watcher_sleeps_ = true;
@@ -108,21 +132,20 @@ void reader_pool::watch() {
         const auto overdue = [now = looks_](const auto& job) {
             return now - job->since_ > looks_of_patience;
         };
-        for (const auto& job : running_) {
-            if (overdue(job)) {
-                late.push_back(job);
+        for (auto job = running_.begin(); job != running_.end();) {
+            const auto one = job++;
+            if (overdue(*one)) {
+                late.splice(late.end(), running_, one);
+                ++held_up_;
             }
         }
-        held_up_ += late.size();
-        std::erase_if(running_, overdue);
         while (!waiting_.empty() && overdue(waiting_.front())) {
-            late.push_back(std::move(waiting_.front()));
-            waiting_.pop_front();
+            late.splice(late.end(), waiting_, waiting_.begin());
         }
         lock.unlock();
         for (const auto& job : late) {
             if (job->end_as(read_job::stage::late)) {
-                job->sleeper_.notify();
+                job->wake();
             }
         }
         late.clear();

@@ -9,7 +9,10 @@
 // another.
 //
 // Threads   submit: any. A job's two sides are its asker's event loop and one thread of the pool.
-// Memory    what the jobs hold, at most `most_waiting` and one per thread.
+// Memory    what the jobs hold, at most `most_waiting` and one per thread. Only submit takes any: a job moves between
+//           the lists by its link, so that no thread of the pool is ever short of memory for its own work.
+// Errors    none: what there is no memory for is refused, and an asker that there is none to wake is woken when there
+//           is some.
 
 #include "proxy/cache/body.hpp"
 #include "proxy/cache/disk/files.hpp"
@@ -18,12 +21,13 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
-#include <deque>
-#include <functional>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace reprise::proxy::cache::disk {
@@ -47,12 +51,13 @@ public:
     void abandon() noexcept { (void)end_as(stage::late); }
 
 protected:
-    /// The reading, and the verifying of what was read. On a thread of the pool; not at all when
-    /// the job was given up before its turn.
+    /// The reading, and the verifying of what was read; what lacks memory was not read. On a thread of the pool; not
+    /// at all when the job was given up before its turn.
     virtual void run() noexcept = 0;
 
 private:
     friend class reader_pool;
+    void wake() const noexcept;
     bool end_as(stage how) noexcept {
         auto expected = stage::waiting;
         return stage_.compare_exchange_strong(expected, how, std::memory_order_acq_rel);
@@ -76,25 +81,27 @@ public:
     reader_pool(const reader_pool&) = delete;
     reader_pool& operator=(const reader_pool&) = delete;
 
-    /// False: refused, nothing was kept of it. `urgent`: it belongs to a reply under way, of which
-    /// there is one read at a time, so a full queue takes it nevertheless; a hanging disk does not.
-    [[nodiscard]] bool submit(std::shared_ptr<read_job> job, bool urgent = false);
+    /// False: refused, for want of room, threads or memory, and nothing was kept of it. `urgent`: it
+    /// belongs to a reply under way, of which there is one read at a time, so a full queue takes it
+    /// nevertheless; a hanging disk does not.
+    [[nodiscard]] bool submit(std::shared_ptr<read_job> job, bool urgent = false) noexcept;
 
     /// Ends the threads; waits for the reads they are in. What is queued ends late.
     void stop();
 
 private:
+    using jobs = std::list<std::shared_ptr<read_job>>;
     void read();
     void watch();
 
     const limits bounds_;
     std::mutex guard_;
     std::condition_variable work_, watched_;
-    std::deque<std::shared_ptr<read_job>> waiting_;
-    std::vector<std::shared_ptr<read_job>> running_;  // in time so far
-    std::size_t held_up_ = 0;                         // threads whose read is late
-    std::uint64_t looks_ = 0;                         // that the watcher has taken
-    bool watcher_sleeps_ = false;                     // until a job comes
+    jobs waiting_;
+    jobs running_;                 // in time so far
+    std::size_t held_up_ = 0;      // threads whose read is late
+    std::uint64_t looks_ = 0;      // that the watcher has taken
+    bool watcher_sleeps_ = false;  // until a job comes
     bool stopping_ = false;
     std::vector<std::thread> threads_;
     std::thread watcher_;

@@ -7,6 +7,7 @@
 #include "proxy/cache/disk/variants.hpp"
 
 #include <algorithm>
+#include <new>
 #include <unordered_map>
 #include <utility>
 
@@ -35,7 +36,9 @@ bool is_of_large(const footer_entry& one) noexcept {
 recovered_segment read_segment(file& from, const core& of, std::uint32_t number) {
     return recover(
         [&from](std::uint64_t offset, std::span<char> into) {
-            return !read_all(from, offset, std::as_writable_bytes(into));
+            const auto failed = read_all(from, offset, std::as_writable_bytes(into));
+            throw_if_no_memory(failed);
+            return !failed;
         },
         {.store = of.super.store_id, .number = number, .segment_bytes = of.shape.segment_bytes});
 }
@@ -54,6 +57,17 @@ void reclaimer::begin(std::uint32_t segment) {
     next_ = 0;
     chosen_bytes_ = done_bytes_ = 0;
     complete_ = false;
+    try {
+        choose();
+    } catch (const std::bad_alloc&) {
+        number_
+            .reset();  // chosen again when there is memory: what is worth it is not to be let go for that
+        throw;
+    }
+}
+
+void reclaimer::choose() {
+    const auto segment = *number_;
     const auto view = core_.segments.at(segment);
     if (!view.from) {
         return;
@@ -99,6 +113,7 @@ void reclaimer::begin(std::uint32_t segment) {
             occupants[i].wait = its.wait;
         }
     }
+    chosen_.reserve(there.size());  // before that choosing, which moves the threshold, is done
     for (const auto i : core_.room.choose(occupants)) {
         chosen_bytes_ += there[i].entry.bytes;
         chosen_.push_back(there[i]);
@@ -150,26 +165,43 @@ bool reclaimer::carry(log_tail& tail, const candidate& one) {
 
 // Read once for all that belongs to it in this segment.
 bool reclaimer::has_object(const filter::key_hash& primary, std::uint64_t id) {
-    const auto [known, is_new] = objects_.try_emplace(primary);
-    auto& ids = known->second;
-    const auto entry = is_new ? core_.index.find(primary) : std::nullopt;
+    auto known = objects_.find(primary);
+    if (known == objects_.end()) {
+        known = objects_.emplace(primary, objects_under(primary)).first;
+    }
+    const auto& ids = known->second;
+    return std::find(ids.begin(), ids.end(), id) != ids.end();
+}
+
+std::vector<std::uint64_t> reclaimer::objects_under(const filter::key_hash& primary) const {
+    std::vector<std::uint64_t> ids;
+    const auto entry = core_.index.find(primary);
     auto from = entry ? core_.segments.at(entry->place.segment) : segment_table::view{};
-    if (from.from && from.sequence != 0) {
-        record_read read{{}, std::move(from), *entry, core_.super.store_id};
-        read.read_now();
-        const bool good = read.how() == record_read::outcome::good &&
-                          read.header().primary == primary;
-        if (good && read.header().kind == record_kind::variants) {
-            if (const auto directory = read_variants(read.bytes())) {
-                for (const auto& variant : directory->variants) {
-                    ids.push_back(variant.id);
-                }
-            }
-        } else if (good) {
-            ids.push_back(read.header().id);
+    if (!from.from || from.sequence == 0) {
+        return ids;
+    }
+    record_read read{{}, std::move(from), *entry, core_.super.store_id};
+    read.read_now();
+    if (read.how() != record_read::outcome::good || read.header().primary != primary) {
+        return ids;
+    }
+    if (read.header().kind != record_kind::variants) {
+        ids.push_back(read.header().id);
+    } else if (const auto directory = read_variants(read.bytes())) {
+        for (const auto& variant : directory->variants) {
+            ids.push_back(variant.id);
         }
     }
-    return std::find(ids.begin(), ids.end(), id) != ids.end();
+    return ids;
+}
+
+publication reclaimer::carried_as(const candidate& one, std::uint64_t length) {
+    return {.key = one.listed.key(),
+            .entry = {},
+            .primary = one.listed.primary,
+            .length = length,
+            .asked = {},
+            .moved_from = one.entry.place};
 }
 
 bool reclaimer::carry_as_it_is(log_tail& tail,
@@ -179,22 +211,18 @@ bool reclaimer::carry_as_it_is(log_tail& tail,
     if (!tail.has_room(one.entry.bytes)) {
         return false;
     }
-    const auto entry = tail.append(
-        one.entry.bytes, read.header().id, [&](std::span<char> into, const record_stamp& stamp) {
+    tail.append(
+        one.entry.bytes,
+        read.header().id,
+        [&](std::span<char> into, const record_stamp& stamp) noexcept {
             std::copy(read.bytes().begin(), read.bytes().end(), into.begin());
             return restamp(into, core_.super.store_id, stamp.sequence);
-        });
-    tail.publish_later({.key = one.listed.key(),
-                        .entry = entry,
-                        .primary = one.listed.primary,
-                        .length = length,
-                        .asked = {},
-                        .moved_from = one.entry.place});
+        },
+        carried_as(one, length));
     return true;
 }
 
 bool reclaimer::carry_object(log_tail& tail, const candidate& one, record_read& read) {
-    const auto key = one.listed.key();
     const auto view = read_object(read.bytes());
     if (!view) {
         drop(one.listed, one.entry);
@@ -267,16 +295,13 @@ bool reclaimer::carry_object(log_tail& tail, const candidate& one, record_read& 
     if (!tail.has_room(*bytes)) {
         return false;
     }
-    const auto entry = tail.append(
-        *bytes, view->header.id, [&](std::span<char> into, const record_stamp& stamp) {
+    tail.append(
+        *bytes,
+        view->header.id,
+        [&](std::span<char> into, const record_stamp& stamp) noexcept {
             return encode(source, stamp, core_.super.store_id, into);
-        });
-    tail.publish_later({.key = key,
-                        .entry = entry,
-                        .primary = one.listed.primary,
-                        .length = view->length,
-                        .asked = {},
-                        .moved_from = one.entry.place});
+        },
+        carried_as(one, view->length));
     return true;
 }
 
@@ -301,20 +326,17 @@ bool reclaimer::carry_directory(log_tail& tail, const candidate& one, record_rea
     if (!tail.has_room(*bytes)) {
         return false;
     }
-    const auto entry = tail.append(
-        *bytes, read.header().id, [&](std::span<char> into, const record_stamp& stamp) {
+    tail.append(
+        *bytes,
+        read.header().id,
+        [&](std::span<char> into, const record_stamp& stamp) noexcept {
             return encode(source, stamp, core_.super.store_id, into);
-        });
-    tail.publish_later({.key = one.listed.key(),
-                        .entry = entry,
-                        .primary = one.listed.primary,
-                        .length = *bytes,
-                        .asked = {},
-                        .moved_from = one.entry.place});
+        },
+        carried_as(one, *bytes));
     return true;
 }
 
-void reclaimer::let_go(const filter::key_hash& key, const index_entry& entry) {
+void reclaimer::let_go(const filter::key_hash& key, const index_entry& entry) noexcept {
     if (!core_.erase(key, entry)) {
         return;
     }
@@ -325,31 +347,36 @@ void reclaimer::let_go(const filter::key_hash& key, const index_entry& entry) {
 }
 
 // Until its segment is begun anew a restart may find it.
-void reclaimer::drop(const footer_entry& one, const index_entry& entry) {
+void reclaimer::drop(const footer_entry& one, const index_entry& entry) noexcept {
     core_.unlisted.note(one.primary, core_.segments.sequence(*number_));
     (void)core_.erase(one.key(), entry);
     tell_later(one);
 }
 
 // Variants are not told one by one: their directory is.
-void reclaimer::tell_later(const footer_entry& gone) {
+void reclaimer::tell_later(const footer_entry& gone) noexcept {
     if (core_.settings.told == nullptr || gone.discriminator == 0 ||
         gone.kind == record_kind::extent) {
         return;
     }
-    untold_.insert(gone.primary);
+    try {
+        untold_.insert(gone.primary);
+    } catch (const std::bad_alloc&) {
+        tell_variants(core_, gone.primary);
+        return;
+    }
     if (untold_.size() > most_untold) {
         tell_one();
     }
 }
 
-void reclaimer::tell_one() {
+void reclaimer::tell_one() noexcept {
     const auto primary = *untold_.begin();
     untold_.erase(untold_.begin());
     tell_variants(core_, primary);
 }
 
-void reclaimer::tell_due(double filled) {
+void reclaimer::tell_due(double filled) noexcept {
     const auto may_wait = static_cast<std::size_t>((1 - std::min(filled / done_at, 1.0)) *
                                                    static_cast<double>(to_tell_));
     while (untold_.size() > may_wait) {
@@ -382,7 +409,7 @@ void reclaimer::finish() {
 
 // A carried object contains its newest head. One that was passed over (after a failure) lies before
 // that head, and without it would count as fresher than it is.
-void reclaimer::let_go_without(const footer_entry& head) {
+void reclaimer::let_go_without(const footer_entry& head) noexcept {
     const auto key = index_key(record_kind::object, head.primary, head.discriminator);
     const auto object = core_.index.find(key);
     if (!object) {

@@ -23,6 +23,7 @@
 //
 // Threads   the writer's.
 // Memory    the segment's list of records; 4 MiB at most for what is not told yet.
+// Errors    std::bad_alloc from begin(), carry_one() and finish(): each is called again, and goes on where it was.
 
 #include "proxy/cache/disk/core.hpp"
 #include "proxy/cache/disk/log_tail.hpp"
@@ -36,7 +37,7 @@
 
 namespace reprise::proxy::cache::disk {
 
-/// Every record in `segment`, its footer read or the whole of it. Blocks.
+/// Every record in `segment`, its footer read or the whole of it. Blocks. @throws std::bad_alloc
 [[nodiscard]] struct recovered_segment read_segment(file& from,
                                                     const core& of,
                                                     std::uint32_t number);
@@ -49,6 +50,7 @@ public:
     [[nodiscard]] std::uint32_t number() const noexcept { return *number_; }
 
     /// Chooses what is carried of `segment`. @pre !is_active()
+    /// @throws std::bad_alloc, and it is not active
     void begin(std::uint32_t segment);
 
     /// Carries one record, if one is due now that `filled` of the tail's segment, 0 to 1, is
@@ -64,16 +66,17 @@ public:
     /// Whether there are URLs of which is to be told what they have left.
     [[nodiscard]] bool has_untold() const noexcept { return !untold_.empty(); }
     /// Tells of one. A read, and one for each variant that is left. @pre has_untold()
-    void tell_one();
+    void tell_one() noexcept;
     /// Tells of as many as are due now that `filled` of the tail's segment, 0 to 1, is written: the
     /// last is due when four fifths are.
-    void tell_due(double filled);
+    void tell_due(double filled) noexcept;
 
 private:
     struct candidate {
         footer_entry listed;
         index_entry entry;
     };
+    void choose();
     /// False: there is no room for it.
     [[nodiscard]] bool carry(log_tail& tail, const candidate& one);
     [[nodiscard]] bool carry_object(log_tail& tail, const candidate& one, class record_read& read);
@@ -84,13 +87,15 @@ private:
                                       const candidate& one,
                                       class record_read& read,
                                       std::uint64_t length);
+    [[nodiscard]] static publication carried_as(const candidate& one, std::uint64_t length);
     [[nodiscard]] std::optional<index_entry> live(const footer_entry& one) const;
     /// Whether there is an object with this id under `primary`.
     [[nodiscard]] bool has_object(const filter::key_hash& primary, std::uint64_t id);
-    void let_go(const filter::key_hash& key, const index_entry& entry);
-    void let_go_without(const footer_entry& head);
-    void drop(const footer_entry& one, const index_entry& entry);
-    void tell_later(const footer_entry& gone);
+    [[nodiscard]] std::vector<std::uint64_t> objects_under(const filter::key_hash& primary) const;
+    void let_go(const filter::key_hash& key, const index_entry& entry) noexcept;
+    void let_go_without(const footer_entry& head) noexcept;
+    void drop(const footer_entry& one, const index_entry& entry) noexcept;
+    void tell_later(const footer_entry& gone) noexcept;
     void sweep_index();
 
     core& core_;

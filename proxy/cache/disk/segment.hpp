@@ -12,6 +12,7 @@
 
 #include "proxy/cache/disk/format.hpp"
 #include "proxy/cache/disk/record.hpp"
+#include "proxy/cache/disk/room_in.hpp"
 
 #include <array>
 #include <cstdint>
@@ -98,6 +99,8 @@ public:
     [[nodiscard]] bool has_room(std::uint64_t record_bytes) const noexcept;
     /// Where the next record goes.
     [[nodiscard]] std::uint64_t offset() const noexcept { return offset_; }
+    /// So that the next note() takes no memory. @throws std::bad_alloc, and nothing has changed
+    void room_for_entry() { make_room_in(entries_); }
     /// @pre has_room(header.record_bytes())
     const footer_entry& note(const record_header& header);
 

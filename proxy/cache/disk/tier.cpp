@@ -386,6 +386,9 @@ tier_figures tier::figures() const {
                     ? tier_state::loading
                     : health.state;
     out.trouble = health.reason;
+    if (out.state == tier_state::loading && core_->loading_lacks_memory.load(relaxed)) {
+        out.trouble = "loading waits for memory";
+    }
     if (is_lent() && out.state == tier_state::ready) {
         out.state = tier_state::reading;
         out.trouble = "the next program has the store";
@@ -404,6 +407,7 @@ tier_figures tier::figures() const {
     out.put_bytes = counts.put_bytes.load(relaxed);
     out.skipped = counts.skipped.load(relaxed);
     out.skipped_bytes = counts.skipped_bytes.load(relaxed);
+    out.overrun = counts.overrun.load(relaxed);
     out.queued_bytes = writer_->queued_bytes();
     out.behind = writer_->behind();
     const auto purges = writer_->waiting_notes();

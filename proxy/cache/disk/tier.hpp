@@ -17,7 +17,10 @@
 //           file, or does a read or write that may block: writer, readers and loader are threads of
 //           the tier's own.
 // Memory    the index (at most 24 bytes per object), the two queues (bounded), what is being read.
-// Errors    none are thrown after the constructor; figures() and the log say what went wrong.
+// Errors    std::bad_alloc, and nothing else, after the constructor: then nothing was put, found or begun; what was to be
+//           taken away is not found any more all the same, but a start may find it. figures() and the log say what
+//           went wrong on the tier's own threads, where a lack of memory is a failure of the disk like any other: it
+//           comes back from that by itself.
 
 #include "filter/key_hash.hpp"
 #include "proxy/base/clock.hpp"
@@ -90,8 +93,10 @@ struct tier_figures {
     std::uint64_t index_bytes = 0;
     std::uint64_t hits = 0, misses = 0;  ///< look-ups that found something, and that did not
     std::uint64_t in_place = 0, pooled = 0, refused = 0;  ///< reads by how they were done
-    std::uint64_t puts = 0, put_bytes = 0, skipped = 0, skipped_bytes = 0;
-    std::uint64_t queued_bytes = 0;      ///< wait to be written
+    std::uint64_t puts = 0, put_bytes = 0;
+    std::uint64_t skipped = 0, skipped_bytes = 0;  ///< not worth it, too large, no room, no writing
+    std::uint64_t overrun = 0;                     ///< what write_queue had no room for
+    std::uint64_t queued_bytes = 0;                ///< wait to be written
     std::chrono::nanoseconds behind{0};  ///< the oldest task of the writer has waited so long
     std::uint64_t queued_purges = 0;     ///< wait for the journal
     std::uint64_t purge_overflows =
@@ -262,8 +267,8 @@ public:
     using outdated_call =
         std::function<void(const filter::key_hash&, std::string_view url, const stored_ptr&)>;
     void on_outdated(outdated_call told);
-    /// Drops exactly this response, if it is here. False: too many wait for that, and nothing was
-    /// done: the whole URL is to be invalidated.
+    /// Drops exactly this response, if it is here. False: too many wait for that, or there is no memory for one more,
+    /// and nothing was done: the whole URL is to be invalidated.
     /// From this call on no look-up finds it.
     [[nodiscard]] bool drop(const filter::key_hash& key, const stored_response& outdated);
     /// Whether that was said of the record that `one` is or was read from; the last thousands are

@@ -4,6 +4,7 @@
 #include "proxy/cache/disk/tier.hpp"
 #include "proxy/cache/disk/writer.hpp"
 
+#include <new>
 #include <utility>
 
 // What changes the store: each change is queued for the writer, or noted for its journal, and nothing here waits
@@ -193,12 +194,16 @@ bool tier::drop(const filter::key_hash& key, const stored_response& outdated) {
         return false;  // nothing is taken out by the writer meanwhile: the caller invalidates
     }
     const auto discriminator = discriminator_of(key, outdated);
-    core_->dropped.note(id);  // first: nobody finds it while the note waits
-    if (!writer_->note(drop_note{key, discriminator, id})) {
-        core_->dropped.gone(id);  // with its URL, as the caller sees to
-        return false;
+    try {
+        core_->dropped.note(id);  // first: nobody finds it while the note waits
+        if (writer_->note(drop_note{key, discriminator, id})) {
+            return true;
+        }
+    } catch (const std::bad_alloc&) {
+        // No memory is as good as no room: it would be hidden for ever, and be there for the next start.
     }
-    return true;
+    core_->dropped.gone(id);  // with its URL, as the caller sees to
+    return false;
 }
 
 bool tier::was_dropped(const stored_response& one) const {
@@ -242,11 +247,19 @@ void tier::offer_outdating(const filter::key_hash& key,
     if (!may_come && !core_->index.find(object) && !core_->index.find(key)) {
         return;
     }
-    auto head = newer.draft_without_content();
-    head.parts = nullptr;
-    const auto bytes = head.head.size() + task_bytes;
-    outdate_task task{key, discriminator, std::string{url}, stored_response::make(head), is_part};
-    if (!writer_->offer(std::move(task), bytes)) {
+    const auto is_offered = [&] {
+        try {
+            auto head = newer.draft_without_content();
+            head.parts = nullptr;
+            const auto bytes = head.head.size() + task_bytes;
+            outdate_task task{
+                key, discriminator, std::string{url}, stored_response::make(head), is_part};
+            return writer_->offer(std::move(task), bytes);
+        } catch (const std::bad_alloc&) {
+            return false;
+        }
+    };
+    if (!is_offered()) {
         core_->gone.note(object);
         core_->on_their_way.outdate(object, key);
         core_->note_unlisted(key);  // until it is noted
@@ -254,9 +267,15 @@ void tier::offer_outdating(const filter::key_hash& key,
         const auto beside = core_->index.find(key);
         const bool is_plain = discriminator != 0 && beside &&
                               beside->kind != record_kind::variants && core_->erase(key, *beside);
-        const bool is_noted = (!(was_there || may_come) ||
-                               writer_->note(drop_note{key, discriminator, drop_note::whatever})) &&
-                              (!is_plain || writer_->note(drop_note{key, 0, drop_note::whatever}));
+        const auto note = [&](std::uint64_t of) {
+            try {
+                return writer_->note(drop_note{key, of, drop_note::whatever});
+            } catch (const std::bad_alloc&) {
+                return false;
+            }
+        };
+        const bool is_noted = (!(was_there || may_come) || note(discriminator)) &&
+                              (!is_plain || note(0));
         if (!is_noted) {
             invalidate(key);
         }
@@ -268,7 +287,15 @@ void tier::expire(const filter::key_hash& key, wall_time now, std::function<void
         purge(key, std::move(kept));  // too many to remember: gone is safer than fresh
         return;
     }
-    writer_->note(expired_url{key, now}, std::move(kept));
+    try {
+        writer_->note(expired_url{key, now}, std::move(kept));
+    } catch (const std::bad_alloc&) {
+        // Nobody would say where in the log it ends: whatever came later would be stale too.
+        core_->note_unlisted(key);
+        (void)core_->erase(key);
+        core_->expiries.forget(key);
+        throw;
+    }
 }
 
 void tier::keep_bans(std::function<void()> kept) {

@@ -1,15 +1,15 @@
 #include "proxy/cache/disk/writer.hpp"
 
 #include "proxy/base/log.hpp"
-#include "proxy/cache/disk/superblocks.hpp"
 
-#include <algorithm>
+#include <new>
 #include <utility>
 
 // The thread goes round in work(): it waits, keeps what was noted, and writes what was offered.
 // What is noted goes first before every task. Before a stop, and before the store is lent, the rest
-// is written (write_the_rest). What others put in is in writer_queue.cpp, and what one task does in
-// writer_tasks.cpp and writer_drops.cpp.
+// is written (write_the_rest). What others put in is in writer_queue.cpp, what one task does in
+// writer_tasks.cpp and writer_drops.cpp, and what becomes of it all when the disk fails or memory
+// ends in writer_trouble.cpp.
 
 namespace reprise::proxy::cache::disk {
 
@@ -31,6 +31,7 @@ writer::writer(std::shared_ptr<core> of, journal kept, std::uint64_t epoch, bool
       journal_{std::move(kept)},
       journal_epoch_{epoch},
       journal_broken_{troubled},
+      in_hand_{core_->settings.purge_queue},
       tail_{*core_},
       reclaimer_{*core_},
       troubled_{troubled},
@@ -101,7 +102,28 @@ void writer::run() {
     if (!end_) {
         return;
     }
-    auto end = std::move(*end_);
+    // The one place that catches a lack of memory: what was in the middle is in a member, and is gone on with.
+    for (bool goes_on = true; goes_on;) {
+        try {
+            go_on_with_log(lock);
+            work(lock);
+            write_the_rest(lock);
+            goes_on = rest(lock);
+        } catch (const std::bad_alloc&) {
+            if (!lock.owns_lock()) {
+                lock.lock();
+            }
+            goes_on = go_on_without_memory(lock);
+        }
+    }
+}
+
+// Once, as loading found it.
+void writer::go_on_with_log(std::unique_lock<std::mutex>& lock) {
+    if (!end_) {
+        return;
+    }
+    auto end = *std::exchange(end_, std::nullopt);
     lock.unlock();
     next_sequence_ = end.next_sequence;
     knows_slots_ = end.knows_slots;
@@ -118,10 +140,6 @@ void writer::run() {
         }
     }
     lock.lock();
-    do {
-        work(lock);
-        write_the_rest(lock);
-    } while (rest(lock));
 }
 
 // With guard_ held.
@@ -142,6 +160,9 @@ void writer::hear_of_loaded() {
 void writer::work(std::unique_lock<std::mutex>& lock) {
     while (wait(lock)) {
         hear_of_loaded();
+        if (is_unsettled_) {
+            settle(lock);
+        }
         lock.unlock();
         keep_noted();
         if (troubled_ && steady_now() >= try_again_) {
@@ -164,14 +185,18 @@ void writer::write_the_rest(std::unique_lock<std::mutex>& lock) {
     keep_noted();
     lock.lock();
     write_all_offered(lock);
-    if (stopping_ && !offered_.empty()) {
-        skip_offered();  // it waits for what will not be found any more
+    const bool is_last = stopping_;
+    if (is_last) {
+        skip_offered(lock);  // what waits for what will not be found any more
     }
     lock.unlock();
     keep_noted();
     if (!troubled_) {
         close_tail();
         keep_noted();  // what a failure of that takes along
+    }
+    if (is_last && journal_broken_) {
+        (void)mend_journal();  // there is no later try
     }
     if (!journal_broken_ && journal_.append({}, true)) {
         journal_broken_ = true;
@@ -206,8 +231,8 @@ bool writer::rest(std::unique_lock<std::mutex>& lock) {
     lent_or_not_.notify_all();
     if (lending_ == lending::no) {
         if (journal_broken_ && !troubled_) {
-            trouble(boost::system::errc::make_error_code(boost::system::errc::io_error),
-                    "keeping purges");
+            begin_trouble(boost::system::errc::make_error_code(boost::system::errc::io_error),
+                          "keeping purges");
         }
         return true;
     }
@@ -229,7 +254,9 @@ bool writer::wait(std::unique_lock<std::mutex>& lock) {
         if (stopping_ || lending_ == lending::asked) {
             return false;
         }
-        if (!noted_.empty() || (all_loaded_ && !may_reclaim_)) {
+        // What is in hand comes first, and lacked memory: it waits for the next try.
+        const bool may_keep = !has_in_hand() && !is_unsettled_;
+        if ((!noted_.empty() && may_keep) || (all_loaded_ && !may_reclaim_)) {
             return true;
         }
         const auto now = steady_now();
@@ -285,8 +312,7 @@ void writer::write_all_offered(std::unique_lock<std::mutex>& lock) {
             waits_for_loading_ = true;
             break;
         }
-        const auto next = std::move(offered_.front());
-        offered_.pop_front();
+        const auto& next = offered_.front();  // where it stays until it is done
         lock.unlock();
         if (next.about && core_->on_their_way.is_outdated(*next.about, next.number)) {
             let_go(next.task);
@@ -294,14 +320,14 @@ void writer::write_all_offered(std::unique_lock<std::mutex>& lock) {
             std::visit([this](const auto& task) { perform(task); }, next.task);
         }
         carried_out_.push_back({next.about, tail_.to_enter(), next.at});
-        end_carried_out(false);
+        end_carried_out();
         lock.lock();
-        offered_bytes_ -= next.bytes;
+        pop_offered();
         note_oldest();
         wake_pausing(lock);
     }
     if (troubled_) {
-        skip_offered();
+        skip_offered(lock);
         wake_pausing(lock);
     }
     if (offered_.empty()) {
@@ -310,15 +336,15 @@ void writer::write_all_offered(std::unique_lock<std::mutex>& lock) {
     write_now_ = false;
     lock.unlock();
     flush();
-    end_carried_out(troubled_);
+    end_carried_out();
     lock.lock();
     note_oldest();
     write_by_ = never;
 }
 
-// Ends the tasks whose records can be found by now.
-void writer::end_carried_out(bool all) {
-    while (!carried_out_.empty() && (all || carried_out_.front().entered <= tail_.entered())) {
+// Ends the tasks whose records can be found by now, or never will be: what was given up waits no more.
+void writer::end_carried_out() noexcept {
+    while (!carried_out_.empty() && carried_out_.front().entered <= tail_.entered()) {
         if (const auto& about = carried_out_.front().about) {
             core_->on_their_way.end(*about);
         }
@@ -357,49 +383,6 @@ log_position writer::oldest_position() const {
         }
     }
     return {lowest, 0};
-}
-
-void writer::trouble(const error_code& why, std::string_view doing) {
-    core_->counts.write_errors.fetch_add(1, std::memory_order_relaxed);
-    troubled_ = true;
-    backoff_ = backoff_.count() == 0 ? core_->settings.retry_after
-                                     : std::min(2 * backoff_, core_->settings.retry_at_most);
-    try_again_ = steady_now() + backoff_;
-    let_older_than_failed_go();
-    core_->set_health(tier_state::reading, std::string{doing} + ": " + why.message());
-}
-
-void writer::recover_from_trouble() {
-    troubled_ = false;
-    // What is in the index must still be what is in that directory.
-    const auto copies = read_superblocks(*core_->files, core_->settings.path);
-    const auto super = believed(copies);
-    if (!super && copies.front().error().category() != format_category()) {
-        trouble(copies.front().error(), "looking for the store");
-        return;
-    }
-    if (!super || super->store_id != core_->super.store_id) {
-        trouble(format_errc::bad_checksum, "another store has taken this one's place");
-        return;
-    }
-    if (journal_broken_) {
-        const auto failed = rewrite_journal(unkept_);
-        if (failed) {
-            trouble(failed, "keeping purges");
-            return;
-        }
-        journal_broken_ = false;
-        unkept_.clear();
-        for (const auto& call : std::exchange(unkept_calls_, {})) {
-            call();
-        }
-    }
-    // Where it only may not use a segment again yet nothing has failed: what is put is skipped until it may.
-    if (!tail_.is_open() && !must_wait_for_loading() && !open_next() && troubled_) {
-        return;
-    }
-    backoff_ = std::chrono::milliseconds{0};
-    core_->set_health(tier_state::ready, {});
 }
 
 }  // namespace reprise::proxy::cache::disk

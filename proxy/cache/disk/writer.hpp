@@ -13,7 +13,16 @@
 // A failure to write drops what waits, says so, and tries again after a while that doubles: with a
 // new segment, and with a new journal of all that the old one and memory know.
 //
+// So does a lack of memory, wherever the thread meets it: run() alone catches it, and calls it trouble. The segment in
+// hand stays, for the log's end is whole at any moment (log_tail.hpp). Whatever was in the middle is in a member, out of
+// which each piece is taken when it is done: the task at the front of the queue, what was taken of the notes, what
+// became of them, what a write that failed had. It is gone on with at the next try. What takes something away notes
+// that for the journal first, which may lack memory, and takes it away then, which needs none. So nothing that lacks
+// memory for a moment costs more than a disk that fails for one; a purge waits, and is kept.
+//
 // Threads   offer, note: any. begin: once, any. lend, take_back, stop: one.
+// Errors    std::bad_alloc from note and drop_url: the first has noted nothing then; the second has taken the URL out of the
+//           index all the same. What there is no memory to offer is not taken.
 
 #include "proxy/cache/body.hpp"
 #include "proxy/cache/disk/core.hpp"
@@ -117,8 +126,8 @@ public:
     writer(const writer&) = delete;
     writer& operator=(const writer&) = delete;
 
-    /// False: there is no room for `bytes` more, or nothing is written now. Of `bytes`, `promised` have
-    /// their room already, and are promised no more.
+    /// False: there is no room for `bytes` more, no memory for one more, or nothing is written now. Of
+    /// `bytes`, `promised` have their room already, and are promised no more.
     [[nodiscard]] bool offer(write_task task, std::uint64_t bytes, std::uint64_t promised = 0);
     /// Room for what will be offered in pieces, so that nothing is written of what can't be taken whole. False:
     /// there is none, or nothing is written now. What is larger than the whole queue has room where little
@@ -126,6 +135,7 @@ public:
     [[nodiscard]] bool promise(std::uint64_t bytes);
     /// What was promised and is not offered after all.
     void release(std::uint64_t promised);
+    /// `kept` is called once; again a while later where it throws std::bad_alloc, as below.
     void note(const dropped_url& url, std::function<void()> kept = {});
     /// Takes a URL out of the index, and notes that: always, or only where a restart might find
     /// something of it (README.md, "What of an invalidation is kept"). Whether the index had something.
@@ -188,6 +198,8 @@ private:
     template <class Note>
     bool add_note(const Note& what, std::function<void()> kept);
     void run();
+    void go_on_with_log(std::unique_lock<std::mutex>& lock);
+    [[nodiscard]] bool go_on_without_memory(std::unique_lock<std::mutex>& lock);
     void hear_of_loaded();
     void work(std::unique_lock<std::mutex>& lock);
     void write_the_rest(std::unique_lock<std::mutex>& lock);
@@ -195,20 +207,32 @@ private:
     /// Waits until there is something to do, and tells meanwhile what the reclaimer has left untold.
     /// False: stop.
     [[nodiscard]] bool wait(std::unique_lock<std::mutex>& lock);
-    void end_carried_out(bool all);
-    void note_oldest();
+    void end_carried_out() noexcept;
+    void pop_offered() noexcept;
+    void note_oldest() noexcept;
     void wake_pausing(std::unique_lock<std::mutex>& lock);
     void let_go(const write_task& task);
     void write_all_offered(std::unique_lock<std::mutex>& lock);
     void keep_noted();
+    [[nodiscard]] bool has_in_hand() const noexcept {
+        return !in_hand_.empty() || !gathered_.empty() || !gathered_calls_.empty();
+    }
+    void keep_in_hand();
+    void gather_noted();
+    void keep_gathered();
+    static void call_all(std::vector<std::function<void()>>& calls);
     void see_what_is_known();
-    void keep_later(std::vector<journal_entry> entries, std::vector<std::function<void()>> calls);
-    void skip_offered();
+    void keep_later();
+    void settle(std::unique_lock<std::mutex>& lock);
+    void skip_offered(std::unique_lock<std::mutex>& lock);
+    void skip(const write_task& task);
+    /// Whether a note of one record is dropped where too many wait, or grows to one of its URL.
+    enum class noting : std::uint8_t { as_there_is_room, surely };
     /// This newer response is not written, or a newer head that allows less is not. What is on disk
-    /// is older, and must not be found when memory has let the newer go. What is to be noted, so that
-    /// a restart does not find it either.
-    [[nodiscard]] std::optional<drop_note> let_older_go(const filter::key_hash& primary,
-                                                        std::uint64_t discriminator);
+    /// is older, and must not be found when memory has let the newer go; nor by a restart, as is noted.
+    void let_older_go(const filter::key_hash& primary,
+                      std::uint64_t discriminator,
+                      noting how = noting::as_there_is_room);
     /// The same for what the log's end had taken in when a write of it failed.
     void let_older_than_failed_go();
     void is_not_written(const response_task& task);
@@ -217,8 +241,7 @@ private:
                             std::uint64_t discriminator,
                             const stored_response& comer,
                             bool is_part = false);
-    [[nodiscard]] std::optional<drop_note> let_plain_go(const filter::key_hash& primary,
-                                                        std::uint64_t discriminator);
+    void let_plain_go(const filter::key_hash& primary, std::uint64_t discriminator);
     void keep(const drop_note& what);
 
     /// What a response meets in the place where it is to stand, or where nothing older is to.
@@ -263,7 +286,7 @@ private:
     [[nodiscard]] bool must_wait_for_loading();
     [[nodiscard]] error_code drop_what_is_left_in(std::uint32_t number);
     template <class Source>
-    std::optional<index_entry> append(const Source& source, std::uint64_t id);
+    std::optional<index_entry> append(const Source& source, std::uint64_t id, publication then);
     [[nodiscard]] bool make_room(std::uint64_t record_bytes);
     [[nodiscard]] bool open_next();
     [[nodiscard]] bool has_lender();
@@ -282,7 +305,9 @@ private:
     [[nodiscard]] log_position oldest_position() const;
     [[nodiscard]] error_code rewrite_journal(std::span<const journal_entry> more);
     void warn_of_coarse_journal(const log_position& dead_before) const;
+    void begin_trouble(const error_code& why, std::string_view doing) noexcept;
     void trouble(const error_code& why, std::string_view doing);
+    [[nodiscard]] bool mend_journal();
     void recover_from_trouble();
 
     const std::shared_ptr<core> core_;
@@ -308,9 +333,13 @@ private:
     std::condition_variable lent_or_not_;
 
     // The thread's own from here on.
+    std::unordered_map<std::uint64_t, std::function<void()>> waking_;  // of pausing_
     journal journal_;
     std::uint64_t journal_epoch_;
     bool journal_broken_;
+    pending_notes in_hand_;                // taken, and no entry of the journal yet
+    std::vector<journal_entry> gathered_;  // what became of it, neither in the journal nor unkept
+    std::vector<std::function<void()>> gathered_calls_;
     std::vector<journal_entry> unkept_;  // not written yet, for the journal is broken
     std::vector<std::function<void()>> unkept_calls_;
     log_tail tail_;
@@ -320,8 +349,10 @@ private:
     bool has_surplus_ = false;
     bool may_reclaim_ = false;
     bool troubled_ = false;
+    bool is_unsettled_ = false;  // memory ended before what waited was given up
     bool waits_for_loading_ = false;
     bool said_that_others_read_ = false;
+    unsigned last_tries_ = 0;  // that lacked memory when it was to stop
     steady_time try_again_{}, make_again_{};
     std::chrono::milliseconds backoff_{0};
     steady_time write_by_{}, sync_by_{};

@@ -123,9 +123,7 @@ writer::meeting writer::meet_variants(const filter::key_hash& primary,
     }
     if (met != meeting::nothing_newer) {
         for (const auto discriminator : older) {
-            if (const auto gone = let_older_go(primary, discriminator)) {
-                keep(*gone);
-            }
+            let_older_go(primary, discriminator, noting::surely);
         }
     }
     return met;
@@ -164,18 +162,18 @@ void writer::perform(const outdate_task& task) {
 // Removes it, whether it is in the index, can't be read, or may still be loaded.
 void writer::forget(const outdate_task& task) {
     const auto object = index_key(record_kind::object, task.primary, task.discriminator);
-    const bool may_come = core_->loading.load(relaxed);
-    core_->gone.note(object);
-    if (core_->erase(object) || may_come) {
+    if (core_->loading.load(relaxed) || core_->index.find(object)) {
         keep(drop_note{task.primary, task.discriminator, drop_note::whatever});
     }
+    core_->gone.note(object);
+    (void)core_->erase(object);
 }
 
 // Where too many drops wait to be kept, the whole URL goes.
 void writer::keep(const drop_note& what) {
     if (!note(what)) {
-        (void)core_->erase(what.primary);
         note(dropped_url{what.primary});
+        (void)core_->erase(what.primary);
     }
 }
 
@@ -191,52 +189,51 @@ bool writer::let_older_plain_go(const filter::key_hash& primary,
     }
     const auto met = hold_against(plain, comer, is_part);
     if (met == meeting::nothing_newer) {
-        if (const auto gone = let_older_go(primary, 0)) {
-            (void)note(*gone);
-        }
+        let_older_go(primary, 0);
     }
     return met != meeting::newer;
 }
 
 // The same unread, where a newer variant is lost on its way.
-std::optional<drop_note> writer::let_plain_go(const filter::key_hash& primary,
-                                              std::uint64_t discriminator) {
+void writer::let_plain_go(const filter::key_hash& primary, std::uint64_t discriminator) {
     const auto there = core_->index.find(primary);
-    return discriminator != 0 && there && there->kind != record_kind::variants
-               ? let_older_go(primary, 0)
-               : std::nullopt;
+    if (discriminator != 0 && there && there->kind != record_kind::variants) {
+        let_older_go(primary, 0);
+    }
 }
 
-std::optional<drop_note> writer::let_older_go(const filter::key_hash& primary,
-                                              std::uint64_t discriminator) {
+// It is noted first: where there is no memory for that it is still there to be let go the next time.
+void writer::let_older_go(const filter::key_hash& primary,
+                          std::uint64_t discriminator,
+                          noting how) {
     const auto object = index_key(record_kind::object, primary, discriminator);
-    const bool may_come = core_->loading.load(relaxed);
-    if (may_come) {
-        core_->gone.note(object);
+    if (!tail_.awaits(object) && !core_->loading.load(relaxed) && !core_->index.find(object)) {
+        return;
     }
-    const bool waited = tail_.withdraw(object);
-    if (waited || may_come || core_->index.find(object)) {
-        core_->note_unlisted(primary);  // for there may be no room for the note
+    const drop_note gone{primary, discriminator, drop_note::whatever};
+    core_->note_unlisted(primary);  // for there may be no room for the note
+    if (how == noting::surely) {
+        keep(gone);
+    } else {
+        (void)note(gone);
     }
-    if (!core_->erase(object) && !waited && !may_come) {
-        return std::nullopt;
-    }
-    return drop_note{primary, discriminator, drop_note::whatever};
+    core_->gone.note(object);
+    (void)tail_.withdraw(object);
+    (void)core_->erase(object);
 }
 
 void writer::let_older_than_failed_go() {
-    for (const auto& one : tail_.take_failed()) {
+    auto& failed = tail_.failed();
+    while (!failed.empty()) {
+        const auto& one = failed.back();
         core_->note_unlisted(one.primary);  // its bytes may be there all the same
         if (one.discriminator) {
-            if (const auto older = let_older_go(one.primary, *one.discriminator)) {
-                (void)note(*older);
-            }
-            if (const auto plain = let_plain_go(one.primary, *one.discriminator)) {
-                (void)note(*plain);
-            }
+            let_older_go(one.primary, *one.discriminator);
+            let_plain_go(one.primary, *one.discriminator);
         } else if (!one.moved_from && one.entry.kind != record_kind::refresh) {
             (void)core_->erase(one.key);
         }
+        failed.pop_back();
     }
 }
 
@@ -246,9 +243,7 @@ void writer::is_not_written(const response_task& task) {
     if (!task.outdates_older()) {
         return;
     }
-    if (const auto older = let_older_go(task.primary, task.discriminator())) {
-        (void)note(*older);
-    }
+    let_older_go(task.primary, task.discriminator());
     (void)let_older_plain_go(task.primary, task.discriminator(), *task.response);
 }
 
@@ -268,43 +263,38 @@ void writer::let_go(const write_task& task) {
     }
 }
 
-// With guard_ held.
-void writer::skip_offered() {
-    for (const auto& one : offered_) {
-        if (const auto* task = std::get_if<response_task>(&one.task);
-            task && task->outdates_older()) {
-            if (const auto older = let_older_go(task->primary, task->discriminator())) {
-                (void)noted_.add(*older);
-            }
-            if (const auto plain = let_plain_go(task->primary, task->discriminator())) {
-                (void)noted_.add(*plain);
-            }
-        }
+// Each stays in the queue, and under way, until it is done with. With `lock` held, which is let go meanwhile.
+void writer::skip_offered(std::unique_lock<std::mutex>& lock) {
+    while (!offered_.empty()) {
+        const auto& one = offered_.front();
+        lock.unlock();
+        skip(one.task);
         if (one.about) {
             core_->on_their_way.end(*one.about);
         }
-        if (const auto* task = std::get_if<outdate_task>(&one.task)) {
-            const auto object = index_key(record_kind::object, task->primary, task->discriminator);
-            core_->gone.note(object);
-            (void)core_->erase(object);
-            if (const auto plain = let_plain_go(task->primary, task->discriminator)) {
-                (void)noted_.add(*plain);
-            }
-            if (!noted_.add(drop_note{task->primary, task->discriminator, drop_note::whatever})) {
-                (void)core_->erase(task->primary);
-                const bool before = noted_.everything_before();
-                (void)noted_.add(dropped_url{task->primary});
-                overflows_ += noted_.everything_before() && !before ? 1 : 0;
-            }
-            continue;
+        if (one.bytes != 0 && !std::holds_alternative<outdate_task>(one.task)) {
+            core_->counts.skipped.fetch_add(1, relaxed);
+            core_->counts.skipped_bytes.fetch_add(one.bytes, relaxed);
         }
-        if (one.bytes != 0) {
-            core_->counts.skipped.fetch_add(1, std::memory_order_relaxed);
-            core_->counts.skipped_bytes.fetch_add(one.bytes, std::memory_order_relaxed);
-        }
+        lock.lock();
+        pop_offered();
     }
-    offered_.clear();
-    offered_bytes_ = 0;
+}
+
+void writer::skip(const write_task& task) {
+    if (const auto* response = std::get_if<response_task>(&task);
+        response != nullptr && response->outdates_older()) {
+        let_older_go(response->primary, response->discriminator());
+        let_plain_go(response->primary, response->discriminator());
+    }
+    if (const auto* outdated = std::get_if<outdate_task>(&task)) {
+        const auto object = index_key(
+            record_kind::object, outdated->primary, outdated->discriminator);
+        let_plain_go(outdated->primary, outdated->discriminator);
+        keep(drop_note{outdated->primary, outdated->discriminator, drop_note::whatever});
+        core_->gone.note(object);
+        (void)core_->erase(object);
+    }
 }
 
 // It was dropped, or invalidated as far as anybody knows. What it was to replace goes with it, unless

@@ -1,11 +1,14 @@
 // The writer's part of the journal: what was noted is kept there, or later where it can't be written, and it is
 // written anew where it has grown.
 
+#include "proxy/base/let_go.hpp"
 #include "proxy/base/log.hpp"
+#include "proxy/cache/disk/room_in.hpp"
 #include "proxy/cache/disk/writer.hpp"
 
 #include <algorithm>
 #include <iterator>
+#include <new>
 #include <utility>
 
 namespace reprise::proxy::cache::disk {
@@ -56,45 +59,61 @@ void coarsen(verdicts& says) {
 }  // namespace
 
 void writer::keep_noted() {
-    auto batch = [this] {
+    keep_in_hand();  // nothing, but where memory ended in the middle
+    {
         const std::lock_guard lock{guard_};
-        return noted_.take();
-    }();
-    if (batch.empty()) {
+        in_hand_ = noted_.take();
+    }
+    keep_in_hand();
+}
+
+void writer::keep_in_hand() {
+    if (!has_in_hand()) {
         return;
     }
     see_what_is_known();
-    std::vector<journal_entry> entries;
-    auto calls = batch.take_calls();
-    const auto add = [&](journal_fact fact) {
-        auto& added = entries.emplace_back();
-        added.at = position();
-        added.fact = std::move(fact);
+    gather_noted();
+    keep_gathered();
+}
+
+// What is in hand becomes entries of the journal. Each step has its memory before it does anything, and what it has
+// done is no longer in hand: so it may be gone on with, and says nothing twice.
+void writer::gather_noted() {
+    make_room_in(gathered_,
+                 1 + in_hand_.dropped().size() + in_hand_.expired().size() +
+                     in_hand_.drops().size());
+    const auto add = [&](journal_fact fact) noexcept {
+        gathered_.push_back({position(), std::move(fact)});
     };
-    if (batch.everything_before()) {
+    if (in_hand_.everything_before()) {
         core_->expiries.settle_all(position());
         add(dropped_all{});
     }
-    for (const auto& primary : batch.dropped()) {
+    for (const auto& primary : in_hand_.dropped()) {
         // What has this key by now is older than the note. Most of it knows from invalidations that it is
         // not to enter the index; not where a URL goes for want of room for a note of one record.
         (void)tail_.withdraw(primary);
         (void)core_->erase(primary);
         add(dropped_url{primary});
     }
-    for (const auto& [primary, time] : batch.expired()) {
+    for (const auto& [primary, time] : in_hand_.expired()) {
         core_->expiries.settle(primary, position());
         add(expired_url{primary, time});
     }
-    for (const auto& dropped : batch.drops()) {
+    in_hand_.urls_are_done();
+    while (!in_hand_.drops().empty()) {
+        const auto dropped = in_hand_.drops().back();
         if (auto fact = drop(dropped)) {
             add(std::move(*fact));
         }
         core_->dropped.gone(dropped.id);
+        in_hand_.last_drop_is_done();
     }
-    if (batch.bans()) {
+    if (in_hand_.bans()) {
         const auto before = journal_epoch_;
-        for (auto& ban : core_->purges.made_since(before)) {
+        auto made = core_->purges.made_since(before);
+        make_room_in(gathered_, made.size() + 1);
+        for (auto& ban : made) {
             journal_epoch_ = std::max(journal_epoch_, ban.epoch);
             add(std::move(ban));
         }
@@ -104,23 +123,38 @@ void writer::keep_noted() {
             journal_epoch_ = std::max(journal_epoch_, last);
             add(forgotten);
         }
+        in_hand_.bans_are_done();
     }
+    if (gathered_calls_.empty()) {  // else they were taken before
+        gathered_calls_ = in_hand_.take_calls();
+    }
+}
+
+// The entries are put into the journal, or among those that wait for it to be whole again.
+void writer::keep_gathered() {
     if (!journal_broken_) {
         // Where it would grow beyond its share of the store it is gathered first.
-        const auto grown = journal_.bytes() + encoded_bytes(entries, core_->super.store_id);
+        const auto grown = journal_.bytes() + encoded_bytes(gathered_, core_->super.store_id);
         const auto failed = grown > core_->shape.journal_most / 2
-                                ? rewrite_journal(entries)
-                                : journal_.append(entries, !calls.empty());
+                                ? rewrite_journal(gathered_)
+                                : journal_.append(gathered_, !gathered_calls_.empty());
         if (!failed) {
-            for (const auto& call : calls) {
-                call();
-            }
+            proxy::let_go(gathered_);
+            call_all(gathered_calls_);
             return;
         }
         journal_broken_ = true;
         trouble(failed, "keeping purges");
     }
-    keep_later(std::move(entries), std::move(calls));
+    keep_later();
+}
+
+// Each leaves the list when it was called: one that lacked memory for what it does is called again.
+void writer::call_all(std::vector<std::function<void()>>& calls) {
+    while (!calls.empty()) {
+        calls.back()();
+        calls.pop_back();
+    }
 }
 
 // From then on what is invalidated is noted only where something of it may be there.
@@ -143,38 +177,48 @@ void writer::see_what_is_known() {
 
 // A disk may be away for days. Too many entries become one, which drops all that is older: a
 // restart then begins empty. If callers are too many the earlier ones have timed out.
-void writer::keep_later(std::vector<journal_entry> entries,
-                        std::vector<std::function<void()>> calls) {
-    // Bans are in their list, from which the journal is written anew.
-    std::erase_if(entries, [](const journal_entry& one) {
-        return std::holds_alternative<kept_ban>(one.fact) ||
-               std::holds_alternative<forgotten_bans>(one.fact);
-    });
-    std::move(entries.begin(), entries.end(), std::back_inserter(unkept_));
+void writer::keep_later() {
+    make_room_in(unkept_, gathered_.size());
+    make_room_in(unkept_calls_, gathered_calls_.size());
+    for (auto& entry : gathered_) {
+        // Bans are in their list, from which the journal is written anew.
+        if (!std::holds_alternative<kept_ban>(entry.fact) &&
+            !std::holds_alternative<forgotten_bans>(entry.fact)) {
+            unkept_.push_back(std::move(entry));
+        }
+    }
+    proxy::let_go(gathered_);
     if (unkept_.size() > most_unkept) {
         unkept_.assign(1, {position(), dropped_all{}});
     }
     if (unkept_calls_.size() > most_unkept) {
         unkept_calls_.clear();
     }
-    std::move(calls.begin(), calls.end(), std::back_inserter(unkept_calls_));
+    std::move(gathered_calls_.begin(), gathered_calls_.end(), std::back_inserter(unkept_calls_));
+    gathered_calls_.clear();
 }
 
 // What newer records replaced, in its file or in one that could not be read, is not to come back at a
 // restart once these are gone as well: whatever is older than the segment that goes has gone before.
-// An error: the journal failed, which is written anew when trouble() is over.
+// An error: the journal failed, or there was no memory for it; it is written anew when trouble() is over, with what is
+// said here. @pre unkept_ has room for one more
 error_code writer::drop_what_is_left_in(std::uint32_t number) {
     const auto left = core_->segments.left_in_file(number);
     if (left == 0 || core_->segments.is_unread(number)) {
         return {};
     }
     const journal_entry over{{left + 1, 0}, dropped_all{}};
-    const auto failed = journal_broken_
-                            ? boost::system::errc::make_error_code(boost::system::errc::io_error)
-                            : journal_.append({&over, 1}, true);
+    auto failed = boost::system::errc::make_error_code(boost::system::errc::io_error);
+    if (!journal_broken_) {
+        try {
+            failed = journal_.append({&over, 1}, true);
+        } catch (const std::bad_alloc&) {
+            failed = no_memory();
+        }
+    }
     if (failed) {
         journal_broken_ = true;
-        keep_later({over}, {});
+        unkept_.push_back(over);
     }
     return failed;
 }
@@ -201,6 +245,9 @@ void writer::warn_of_coarse_journal(const log_position& dead_before) const {
 error_code writer::rewrite_journal(std::span<const journal_entry> more) {
     auto old = journal_.load();
     auto& says = old.says;
+    if (old.failed == no_memory()) {
+        return old.failed;  // which says nothing of the journal
+    }
     if (old.damaged || old.missing || old.failed) {
         says.add({position(), dropped_all{}});
     }
@@ -212,7 +259,6 @@ error_code writer::rewrite_journal(std::span<const journal_entry> more) {
     says.epoch = core_->purges.epoch();
     says.bans = core_->purges.made_since(0);
     says.forgotten = core_->purges.forgotten();
-    journal_epoch_ = says.epoch;
     says.last = std::max(says.last, position());
     auto entries = says.entries(oldest_position());
     // For a moment there are two journals, and this one is to have room for more.
@@ -228,7 +274,11 @@ error_code writer::rewrite_journal(std::span<const journal_entry> more) {
     if (says.all > dead_before) {
         warn_of_coarse_journal(says.all);
     }
-    return journal_.replace(entries);
+    const auto failed = journal_.replace(entries);
+    if (!failed) {
+        journal_epoch_ = says.epoch;
+    }
+    return failed;
 }
 
 }  // namespace reprise::proxy::cache::disk

@@ -1,4 +1,5 @@
 #include "proxy/base/log.hpp"
+#include "proxy/base/relaxed.hpp"
 #include "proxy/cache/disk/writer.hpp"
 
 #include <algorithm>
@@ -52,16 +53,24 @@ bool writer::offer(write_task task, std::uint64_t bytes, std::uint64_t promised)
         const bool has_room = bytes <= promised || bytes + offered_bytes_ + promised_bytes_ <=
                                                        core_->settings.write_queue;
         // What takes no room is never refused: it gives some back.
-        if (stopping_ || (bytes != 0 && (!core_->takes_puts() || !has_room))) {
+        if (stopping_ || (bytes != 0 && !core_->takes_puts())) {
+            return false;
+        }
+        if (bytes != 0 && !has_room) {
+            core_->counts.overrun.fetch_add(1, relaxed);
             return false;
         }
         const auto now = steady_now();
-        offered_.push_back({std::move(task), bytes, about, 0, now});
+        try {
+            offered_.push_back({std::move(task), bytes, about, 0, now});
+        } catch (const std::bad_alloc&) {
+            return false;
+        }
         try {
             offered_.back().number = about ? core_->on_their_way.begin(*about) : 0;
-        } catch (...) {
+        } catch (const std::bad_alloc&) {
             offered_.pop_back();
-            throw;
+            return false;
         }
         oldest_ = oldest_.value_or(now);
         offered_bytes_ += bytes;
@@ -86,7 +95,11 @@ bool writer::promise(std::uint64_t bytes) {
     const std::lock_guard lock{guard_};
     const auto most = core_->settings.write_queue;
     const auto waiting = offered_bytes_ + promised_bytes_;
-    if (stopping_ || !core_->takes_puts() || (waiting + bytes > most && waiting > most / 4)) {
+    if (stopping_ || !core_->takes_puts()) {
+        return false;
+    }
+    if (waiting + bytes > most && waiting > most / 4) {
+        core_->counts.overrun.fetch_add(1, relaxed);
         return false;
     }
     promised_bytes_ += bytes;
@@ -106,6 +119,9 @@ bool writer::change_notes(const Add& add, std::function<void()> kept) {
     bool wake = false;
     {
         const std::lock_guard lock{guard_};
+        if (kept) {
+            noted_.room_for_call();  // what is added is called back for, and the writer woken
+        }
         const bool before = noted_.everything_before();
         added = add();
         lent = lending_ == lending::done;
@@ -146,26 +162,27 @@ void writer::note(const dropped_url& url, std::function<void()> kept) {
 // It is looked for where a record is first and then where it goes to: what is under way enters the index
 // before it is that no more, and what leaves the index without an entry is unlisted before. All of it
 // with guard_ held, so that nothing is offered meanwhile, and so that whoever finds nothing because
-// another has just taken it out is told that it is kept behind the other's note. It leaves the index first:
-// where there is no memory for the note it is served no more all the same.
+// another has just taken it out is told that it is kept behind the other's note. Where there is no memory for the
+// note it is served no more all the same, and the next one will be kept.
 bool writer::drop_url(const filter::key_hash& primary, bool always, std::function<void()> kept) {
     bool was_there = false;
-    (void)change_notes(
-        [&] {
-            const bool is_coming = core_->on_their_way.has_either_form(primary, primary);
-            was_there = core_->erase(primary).has_value();
-            if (always || is_coming || was_there || !knows_log_ ||
-                core_->unlisted.may_have(primary)) {
-                try {
+    try {
+        (void)change_notes(
+            [&] {
+                const bool is_coming = core_->on_their_way.has_either_form(primary, primary);
+                was_there = core_->erase(primary).has_value();
+                if (always || is_coming || was_there || !knows_log_ ||
+                    core_->unlisted.may_have(primary)) {
                     (void)noted_.add(dropped_url{primary});
-                } catch (const std::bad_alloc&) {
-                    core_->note_unlisted(primary);  // the next one will be kept
-                    throw;
                 }
-            }
-            return true;
-        },
-        std::move(kept));
+                return true;
+            },
+            std::move(kept));
+    } catch (const std::bad_alloc&) {
+        core_->note_unlisted(primary);
+        (void)core_->erase(primary);
+        throw;
+    }
     return was_there;
 }
 
@@ -201,15 +218,19 @@ bool writer::wants_a_pause(std::uint64_t who, std::function<void()> go_on) {
     return does;
 }
 
-// What they do is a signal to a loop. With `lock` held, which is let go meanwhile.
+// What they do is a signal to a loop, which may lack memory: then those that are left are woken the next time. With
+// `lock` held, which is let go meanwhile.
 void writer::wake_pausing(std::unique_lock<std::mutex>& lock) {
-    if (pausing_.empty() || offered_bytes_ > pause_above / 2) {
+    if (waking_.empty() && offered_bytes_ <= pause_above / 2) {
+        waking_ = std::exchange(pausing_, {});
+    }
+    if (waking_.empty()) {
         return;
     }
-    const auto all = std::exchange(pausing_, {});
     lock.unlock();
-    for (const auto& [who, go_on] : all) {
-        go_on();
+    while (!waking_.empty()) {
+        waking_.begin()->second();
+        waking_.erase(waking_.begin());
     }
     lock.lock();
 }
@@ -219,8 +240,14 @@ std::chrono::nanoseconds writer::behind() {
     return oldest_ ? steady_now() - *oldest_ : std::chrono::nanoseconds{0};
 }
 
+// With guard_ held. It has been written, or never will be.
+void writer::pop_offered() noexcept {
+    offered_bytes_ -= offered_.front().bytes;
+    offered_.pop_front();
+}
+
 // With guard_ held.
-void writer::note_oldest() {
+void writer::note_oldest() noexcept {
     oldest_.reset();
     if (!carried_out_.empty()) {
         oldest_ = carried_out_.front().offered;

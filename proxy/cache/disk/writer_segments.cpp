@@ -1,4 +1,5 @@
 #include "proxy/base/log.hpp"
+#include "proxy/cache/disk/room_in.hpp"
 #include "proxy/cache/disk/writer.hpp"
 
 #include <algorithm>
@@ -131,6 +132,9 @@ bool writer::open_next() {
             reclaimer_.finish();
         }
         settle_deaths();
+        // What is said of a segment that can't be begun has its room before: there its header may be already.
+        make_room_in(unkept_, 2);
+        auto& left_alone_until = failed_[*number];  // as it was, or 0: it is not
         if (core_->segments.has_unread() || has_surplus_) {
             if (const auto failed = drop_what_is_left_in(*number)) {
                 trouble(failed, "keeping purges");
@@ -153,6 +157,9 @@ bool writer::open_next() {
             }
             make_again_ = steady_now() + core_->settings.retry_at_most;
             core_->room.no_more_room();
+            if (left_alone_until == 0) {
+                failed_.erase(*number);
+            }
             log::warn("disk: ",
                       core_->settings.path,
                       ": no room for more segments; those that are there are used again");
@@ -160,7 +167,7 @@ bool writer::open_next() {
         }
         if (failed) {
             (void)drop_what_is_left_in(*number);
-            failed_[*number] = next_sequence_ + core_->segments.size();
+            left_alone_until = next_sequence_ + core_->segments.size();
             trouble(failed, "beginning a segment");
             return false;
         }

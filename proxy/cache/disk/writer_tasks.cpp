@@ -18,16 +18,23 @@ std::uint64_t response_task::discriminator() const noexcept {
     return vary.empty() ? 0 : variant_discriminator(primary, vary.names, response->selecting());
 }
 
+// Where the record goes is made before: so nothing that lacks memory comes between it and what is to become of it.
 template <class Source>
-std::optional<index_entry> writer::append(const Source& source, std::uint64_t id) {
+std::optional<index_entry> writer::append(const Source& source,
+                                          std::uint64_t id,
+                                          publication then) {
     const auto bytes = sized(source);
     if (!bytes || *bytes > core_->shape.record_most || !make_room(*bytes)) {
         core_->counts.skipped.fetch_add(1, relaxed);
         return std::nullopt;
     }
-    return tail_.append(*bytes, id, [&](std::span<char> into, const record_stamp& stamp) {
-        return encode(source, stamp, core_->super.store_id, into);
-    });
+    return tail_.append(
+        *bytes,
+        id,
+        [&](std::span<char> into, const record_stamp& stamp) noexcept {
+            return encode(source, stamp, core_->super.store_id, into);
+        },
+        std::move(then));
 }
 
 std::uint32_t writer::extents_of(const response_task& task) const noexcept {
@@ -110,17 +117,14 @@ void writer::write_response(const response_task& task, std::uint64_t discriminat
         .length = task.length,
         .extent_bytes = is_large ? static_cast<std::uint32_t>(core_->shape.inline_most) : 0,
         .carried = false};
-    const auto entry = append(source, task.id);
-    if (!entry) {
-        is_not_written(task);
-        return;
-    }
     // Variants are not told one by one: their directory is.
     const bool told = core_->settings.told != nullptr && discriminator == 0;
     const auto& response = *task.response;
-    tail_.publish_later(
+    const auto entry = append(
+        source,
+        task.id,
         {.key = index_key(task.kind, task.primary, discriminator),
-         .entry = *entry,
+         .entry = {},
          .primary = task.primary,
          .length = task.length,
          .asked = task.asked,
@@ -128,6 +132,10 @@ void writer::write_response(const response_task& task, std::uint64_t discriminat
          .discriminator = task.outdates_older() ? std::optional{discriminator} : std::nullopt,
          .url = told ? task.url : std::string{},
          .useful_until = useful_until(response.freshness(), response.directives())});
+    if (!entry) {
+        is_not_written(task);
+        return;
+    }
     if (task.kind == record_kind::refresh) {
         const auto object = index_key(record_kind::object, task.primary, discriminator);
         if (const auto found = core_->index.find(object)) {
@@ -162,26 +170,25 @@ void writer::list_variant(const response_task& task,
         (void)core_->erase(index_key(record_kind::object, task.primary, gone->discriminator));
     }
     const directory_source source{task.primary, directory};
-    if (const auto entry = append(source, core_->next_id())) {
-        tail_.publish_later({.key = task.primary,
-                             .entry = *entry,
-                             .primary = task.primary,
-                             .length = entry->bytes,
-                             .asked = task.asked,
-                             .moved_from = {}});
-    }
+    (void)append(source,
+                 core_->next_id(),
+                 {.key = task.primary,
+                  .entry = {},
+                  .primary = task.primary,
+                  .asked = task.asked,
+                  .moved_from = {}});
 }
 
 void writer::perform(const extent_task& task) {
     const extent_source source{
         .primary = task.primary, .object = task.object, .part = task.part, .bytes = task.bytes};
-    if (const auto entry = append(source, core_->next_id())) {
-        tail_.publish_later({.key = extent_key(task.primary, task.object, task.part),
-                             .entry = *entry,
-                             .primary = task.primary,
-                             .length = entry->bytes,
-                             .asked = {},
-                             .moved_from = {}});
+    if (append(source,
+               core_->next_id(),
+               {.key = extent_key(task.primary, task.object, task.part),
+                .entry = {},
+                .primary = task.primary,
+                .asked = {},
+                .moved_from = {}})) {
         carry_what_is_due();
     }
 }

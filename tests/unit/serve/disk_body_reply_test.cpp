@@ -15,6 +15,7 @@ const std::string head = "200 OK\r\nCache-Control: max-age=60\r\nETag: \"1\"\r\n
 struct disk {
     std::uint64_t there = 0;
     news behind = news::waiting;
+    unsigned lags = 0;  // so often it was told
     net::wakeup::signal sleeper;
 };
 
@@ -31,6 +32,7 @@ public:
         at_ = until;
         return news::data;
     }
+    void client_lags() noexcept override { ++from_.lags; }
     [[nodiscard]] std::uint64_t offset() const noexcept override { return at_; }
 
 private:
@@ -183,6 +185,28 @@ TEST_CASE("in the middle of a part, or without a strong ETag, it is broken off")
         CHECK(one->sink.wholes == 0);
         CHECK(one->orders.size() == 0);
     }
+}
+
+TEST_CASE("that a client does not take what it is sent is told, so that little is held for it") {
+    using std::chrono::milliseconds;
+    hitting one;
+    one.sink.takes(10);
+    one.from.there = 600;
+    one.give();
+    CHECK(!one.how);
+    auto& timer = one.at.w.timer;
+    timer.tick(steady_now() + milliseconds{20});
+    CHECK(one.from.lags == 0);
+    timer.tick(steady_now() + milliseconds{1000});
+    CHECK(one.from.lags == 1);
+    timer.tick(steady_now() + milliseconds{2000});
+    CHECK(one.from.lags == 1);  // once for each batch
+    one.sink.takes(10'000);
+    one.settle();
+    CHECK(one.end() == ended::keep);
+    CHECK(one.said().body == text);
+    timer.tick(steady_now() + milliseconds{3000});
+    CHECK(one.from.lags == 1);
 }
 
 TEST_CASE("a client that leaves while the disk is awaited is gone") {

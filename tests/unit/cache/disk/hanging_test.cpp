@@ -327,6 +327,7 @@ TEST_SUITE("cache/disk/hanging") {
         }
         CHECK(taken < 60);
         CHECK(s->figures().skipped > 40);
+        CHECK(s->figures().overrun == s->figures().skipped);  // it was slow, and nothing else
         CHECK(s.has(url_of(1)));
         disk.let_go();
         s.put_surely("http://b/", object("http://b/", 100));

@@ -5,7 +5,8 @@
 // power went: of each file what was synced and any part of the rest, in any order, whole, torn at
 // sectors or not at all; of names made, renamed or removed since their directory was synced, any.
 //
-// A hook sees every operation before it happens, and may fail it or hold it up.
+// A hook sees every operation before it happens, and may fail it or hold it up. It may also let memory end for the
+// thread that is in it (memory_ends): what this itself then lacks memory for fails as files.hpp says.
 
 #include "proxy/cache/disk/files.hpp"
 
@@ -15,7 +16,9 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <random>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -151,34 +154,41 @@ public:
         }
         return out;
     }
-    error_code rename(const std::string& from, const std::string& to) override {
-        if (const auto failed = before(operation::rename, from)) {
-            return failed;
-        }
-        const std::lock_guard lock{guard_};
-        const auto it = names_.find(from);
-        if (it == names_.end()) {
-            return error(boost::system::errc::no_such_file_or_directory);
-        }
-        names_[to] = it->second;
-        names_.erase(it);
-        return {};
+    error_code rename(const std::string& from, const std::string& to) noexcept override {
+        return with_memory([&]() -> error_code {
+            if (const auto failed = before(operation::rename, from)) {
+                return failed;
+            }
+            const std::lock_guard lock{guard_};
+            const auto it = names_.find(from);
+            if (it == names_.end()) {
+                return error(boost::system::errc::no_such_file_or_directory);
+            }
+            names_[to] = it->second;
+            names_.erase(it);
+            return {};
+        });
     }
-    error_code remove(const std::string& path) override {
-        if (const auto failed = before(operation::remove, path)) {
-            return failed;
-        }
-        const std::lock_guard lock{guard_};
-        names_.erase(path);
-        return {};
+    error_code remove(const std::string& path) noexcept override {
+        return with_memory([&]() -> error_code {
+            if (const auto failed = before(operation::remove, path)) {
+                return failed;
+            }
+            const std::lock_guard lock{guard_};
+            names_.erase(path);
+            return {};
+        });
     }
-    error_code sync_directory(const std::string& path) override {
-        if (const auto failed = before(operation::sync, path)) {
-            return failed;
-        }
-        const std::lock_guard lock{guard_};
-        synced_names_ = names_;
-        return {};
+    error_code sync_directory(const std::string& path) noexcept override {
+        return with_memory([&]() -> error_code {
+            if (const auto failed = before(operation::sync, path)) {
+                return failed;
+            }
+            const std::lock_guard lock{guard_};
+            auto names = names_;
+            synced_names_.swap(names);
+            return {};
+        });
     }
 
 private:
@@ -244,68 +254,75 @@ private:
         }
 
         boost::system::result<std::size_t> read_some(std::uint64_t at,
-                                                     std::span<std::byte> into) override {
-            if (const auto failed = files_->before(operation::read, path_)) {
-                return failed;
-            }
-            return read(at, into);
+                                                     std::span<std::byte> into) noexcept override {
+            return read(operation::read, at, {&into, 1});
         }
-        boost::system::result<std::size_t> read_cached(std::uint64_t at,
-                                                       std::span<std::byte> into) override {
-            if (const auto failed = files_->before(operation::read_cached, path_)) {
-                return failed;
-            }
-            if (files_->is_cold()) {
-                return error(boost::system::errc::resource_unavailable_try_again);
-            }
-            return read(at, into);
+        boost::system::result<std::size_t> read_cached(
+            std::uint64_t at, std::span<std::byte> into) noexcept override {
+            return read(operation::read_cached, at, {&into, 1});
         }
-        boost::system::result<std::size_t> write_some(std::uint64_t at,
-                                                      std::span<const std::byte> bytes) override {
-            if (const auto failed = files_->before(operation::write, path_)) {
-                return failed;
-            }
-            if (mode_ == open_mode::read) {
-                return error(boost::system::errc::bad_file_descriptor);
-            }
-            const std::lock_guard lock{files_->guard_};
-            auto size = bytes.size();
-            if (files_->short_ && size > 1) {
-                size = 1 + size / 3;
-            }
-            std::string copy{reinterpret_cast<const char*>(bytes.data()), size};
-            node::put(node_->now, at, copy);
-            node_->writes.push_back({at, std::move(copy)});
-            files_->written_.fetch_add(size);
-            return size;
+        boost::system::result<std::size_t> scatter_some(std::uint64_t at,
+                                                        places into) noexcept override {
+            return read(operation::read, at, into);
         }
-        error_code sync() override {
-            if (const auto failed = files_->before(operation::sync, path_)) {
-                return failed;
-            }
-            const std::lock_guard lock{files_->guard_};
-            node_->writes.clear();
-            node_->synced = node_->now;
-            return {};
+        boost::system::result<std::size_t> scatter_cached(std::uint64_t at,
+                                                          places into) noexcept override {
+            return read(operation::read_cached, at, into);
+        }
+        boost::system::result<std::size_t> write_some(
+            std::uint64_t at, std::span<const std::byte> bytes) noexcept override {
+            return with_memory([&]() -> boost::system::result<std::size_t> {
+                if (const auto failed = files_->before(operation::write, path_)) {
+                    return failed;
+                }
+                if (mode_ == open_mode::read) {
+                    return error(boost::system::errc::bad_file_descriptor);
+                }
+                const std::lock_guard lock{files_->guard_};
+                auto size = bytes.size();
+                if (files_->short_ && size > 1) {
+                    size = 1 + size / 3;
+                }
+                std::string copy{reinterpret_cast<const char*>(bytes.data()), size};
+                node_->writes.push_back({at, std::move(copy)});
+                node::put(node_->now, at, {reinterpret_cast<const char*>(bytes.data()), size});
+                files_->written_.fetch_add(size);
+                return size;
+            });
+        }
+        error_code sync() noexcept override {
+            return with_memory([&]() -> error_code {
+                if (const auto failed = files_->before(operation::sync, path_)) {
+                    return failed;
+                }
+                const std::lock_guard lock{files_->guard_};
+                node_->synced = node_->now;
+                node_->writes.clear();
+                return {};
+            });
         }
         void write_out(std::uint64_t, std::uint64_t) noexcept override {}
-        error_code reserve(std::uint64_t size) override {
-            if (const auto failed = files_->before(operation::reserve, path_)) {
-                return failed;
-            }
-            return resize(size);
+        error_code reserve(std::uint64_t size) noexcept override {
+            return with_memory([&]() -> error_code {
+                if (const auto failed = files_->before(operation::reserve, path_)) {
+                    return failed;
+                }
+                return resize(size);
+            });
         }
-        error_code resize(std::uint64_t size) override {
-            const std::lock_guard lock{files_->guard_};
-            node_->now.resize(size);
-            node_->synced.resize(std::min<std::size_t>(node_->synced.size(), size));
-            return {};
+        error_code resize(std::uint64_t size) noexcept override {
+            return with_memory([&]() -> error_code {
+                const std::lock_guard lock{files_->guard_};
+                node_->now.resize(size);
+                node_->synced.resize(std::min<std::size_t>(node_->synced.size(), size));
+                return {};
+            });
         }
-        boost::system::result<std::uint64_t> size() override {
+        boost::system::result<std::uint64_t> size() noexcept override {
             const std::lock_guard lock{files_->guard_};
             return std::uint64_t{node_->now.size()};
         }
-        error_code try_lock() override {
+        error_code try_lock() noexcept override {
             const std::lock_guard lock{files_->guard_};
             if ((node_->locked && !locks_) || node_->shared > (shares_ ? 1u : 0u)) {
                 return error(boost::system::errc::operation_would_block);
@@ -313,7 +330,7 @@ private:
             node_->locked = locks_ = true;
             return {};
         }
-        error_code try_lock_shared() override {
+        error_code try_lock_shared() noexcept override {
             const std::lock_guard lock{files_->guard_};
             if (node_->locked && !locks_) {
                 return error(boost::system::errc::operation_would_block);
@@ -324,17 +341,37 @@ private:
         }
 
     private:
-        boost::system::result<std::size_t> read(std::uint64_t at, std::span<std::byte> into) {
-            const std::lock_guard lock{files_->guard_};
-            if (at >= node_->now.size()) {
-                return std::size_t{0};
-            }
-            auto size = std::min<std::size_t>(into.size(), node_->now.size() - at);
-            if (files_->short_ && size > 1) {
-                size = 1 + size / 3;
-            }
-            std::memcpy(into.data(), node_->now.data() + at, size);
-            return size;
+        boost::system::result<std::size_t> read(operation how,
+                                                std::uint64_t at,
+                                                places into) noexcept {
+            return with_memory([&]() -> boost::system::result<std::size_t> {
+                if (const auto failed = files_->before(how, path_)) {
+                    return failed;
+                }
+                if (how == operation::read_cached && files_->is_cold()) {
+                    return error(boost::system::errc::resource_unavailable_try_again);
+                }
+                const std::lock_guard lock{files_->guard_};
+                std::size_t wanted = 0;
+                for (const auto& place : into) {
+                    wanted += place.size();
+                }
+                if (files_->short_ && wanted > 1) {
+                    wanted = 1 + wanted / 3;
+                }
+                const auto there = node_->now.size() -
+                                   std::min<std::uint64_t>(at, node_->now.size());
+                const auto size = std::min<std::size_t>(wanted, there);
+                std::size_t done = 0;
+                for (const auto& place : into) {
+                    const auto some = std::min(place.size(), size - done);
+                    if (some != 0) {
+                        std::memcpy(place.data(), node_->now.data() + at + done, some);
+                    }
+                    done += some;
+                }
+                return size;
+            });
         }
 
         const std::string path_;
@@ -346,6 +383,14 @@ private:
 
     static error_code error(boost::system::errc::errc_t what) {
         return boost::system::errc::make_error_code(what);
+    }
+    template <class Operation>
+    static auto with_memory(const Operation& operation) noexcept -> decltype(operation()) {
+        try {
+            return operation();
+        } catch (const std::bad_alloc&) {
+            return error(boost::system::errc::not_enough_memory);
+        }
     }
     error_code before(operation what, const std::string& path) {
         hook now;

@@ -1,7 +1,10 @@
-// The threads that read: what a process that was stopped holds against them.
+// The threads that read: what a process that was stopped holds against them, and what becomes of an asker
+// that there is no memory to wake.
 
 #include "proxy/cache/disk/readers.hpp"
 #include "tests/support/waiting.hpp"
+#include "tests/unit/net/loop.hpp"
+#include "tests/unit/net/memory_ends.hpp"
 
 #include <doctest/doctest.h>
 
@@ -9,6 +12,7 @@
 #include <chrono>
 #include <csignal>
 #include <memory>
+#include <optional>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -31,6 +35,23 @@ TEST_SUITE("cache/disk/readers") {
         void run() noexcept override { (void)behind_.wait(); }
         gate& behind_;
     };
+
+    namespace net = reprise::proxy::net;
+
+    /// When it is read its thread has no memory, a few times.
+    class starving_read final : public read_job {
+    public:
+        explicit starving_read(const net::wakeup& of) : read_job{of.handle()} {}
+
+    private:
+        void run() noexcept override { lack_.emplace(0, 3); }
+        std::optional<net::memory_ends> lack_;
+    };
+
+    reprise::proxy::awaitable<void> wait_into(net::wakeup& event, std::optional<bool>& woken) {
+        const bool signalled = co_await event.wait(net::late());
+        woken = signalled;
+    }
 
     struct two_way {
         std::array<int, 2> ends{};
@@ -84,6 +105,20 @@ TEST_SUITE("cache/disk/readers") {
         REQUIRE(::waitpid(child, &status, 0) == child);
         CHECK(WIFEXITED(status));
         CHECK(WEXITSTATUS(status) == 0);
+    }
+
+    TEST_CASE("an asker that there is no memory to wake is woken when there is some") {
+        net::test_loop loop;
+        net::wakeup event{loop.timer};
+        reader_pool readers{{.threads = 1, .patience = patience}};
+        std::optional<bool> woken;
+        loop.start(wait_into(event, woken));
+        (void)loop.io.poll();  // it waits
+        const auto job = std::make_shared<starving_read>(event);
+        REQUIRE(readers.submit(job));
+        loop.run_until([&] { return woken.has_value(); });
+        CHECK(woken == true);
+        CHECK(job->what() == read_job::stage::done);
     }
 
     TEST_CASE("a read that does not end is late, and no other is begun beside it") {

@@ -284,6 +284,7 @@ TEST_SUITE("cache/disk/tier") {
         CHECK_FALSE(s.put("http://a/", object("http://a/", 1001)));
         CHECK_FALSE(s->begin(key_of("http://a/"), "http://a/", 1001, "", s.mark("http://a/")));
         CHECK(s->figures().skipped == 2);
+        CHECK(s->figures().overrun == 0);  // the disk keeps up
     }
 
     TEST_CASE(
