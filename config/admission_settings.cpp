@@ -2,6 +2,7 @@
 
 #include "config/checks.hpp"
 #include "config/units.hpp"
+#include "config/unread.hpp"
 
 #include <chrono>
 #include <string>
@@ -189,7 +190,13 @@ object_table<admission_options> admission_table() {
         "policy",
         [](admission_options& into, const given& members, const place& here) {
             into.has_probation = {members.has("probation")};
+            into.has_share = {members.has("share")};
             check_hits(into.choice, members, here);
+            check_master({"save_every"},
+                         "state",
+                         "save_every says how often it is written; write a file, or \"off\"",
+                         members,
+                         here);
             if (into.frozen && into.choice.policy != admission_policy::automatic) {
                 here.member("frozen").wrong("is for \"policy\": \"auto\" alone");
             }

@@ -1,5 +1,6 @@
 #include "config/checks.hpp"
 
+#include "config/unread.hpp"
 #include "config/url.hpp"
 
 #include <algorithm>
@@ -57,6 +58,11 @@ void check_memory(memory_options& into, const given& members, const place& here)
 }
 
 void check_disk(disk_options& into, const given& members, const place& here) {
+    check_master({"size", "max_object", "write", "carry", "selective"},
+                 "path",
+                 "without it there is no store on disk; write a directory, or \"off\"",
+                 members,
+                 here);
     into.has_write = {members.has("write")};
     into.has_carry = {members.has("carry")};
     into.has_selective = {members.has("selective")};
@@ -263,6 +269,7 @@ void check_options(options& into, const given& members, const place& here) {
             check_reachable(into.freshness.rules, served, here.member("freshness"));
         }
     }
+    check_unread(into, members, here);
     if (into.peering.never_direct && members.is_sound("peering") && members.is_sound("peers") &&
         std::none_of(into.peers.begin(), into.peers.end(), [](const peer_options& one) {
             return one.kind == peer_kind::parent;

@@ -114,7 +114,9 @@ object_table<timeout_options> timeouts_table() {
               time,
               live,
               "From the request sent, its body too, to the response's head. Longer waits "
-              "for origins that compute long. Then 504."),
+              "for origins that compute long. Then 504. Whoever waits for what another "
+              "client has asked, with other fields than its own, waits a quarter of "
+              "it, and then asks too."),
         value("origin_body",
               &timeout_options::origin_body,
               time,

@@ -2,6 +2,7 @@
 
 #include "config/checks.hpp"
 #include "config/units.hpp"
+#include "config/unread.hpp"
 
 #include <chrono>
 
@@ -150,6 +151,7 @@ object_table<freshness_options> freshness_table() {
         },
         {},
         [](const freshness_options& into, const given& members, const place& here) {
+            check_freshness(into, members, here);
             check_shadowed(into.rules, members, here);
         }};
 }

@@ -146,8 +146,9 @@ object_table<intercept_options> intercept_table() {
                   &intercept_options::refusal_memory,
                   seconds_between(1s, 30 * day),
                   live,
-                  "For how long that is remembered. Longer spares such a client a failed "
-                  "connection; once it trusts the CA its hits begin later."),
+                  "For how long that is remembered, where on_refusal is \"tunnel\". Longer spares "
+                  "such a client a failed connection; once it trusts the CA its hits begin later. "
+                  "A reload changes it for refusals from then on."),
         },
         {},
         check_intercept};

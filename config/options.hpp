@@ -156,6 +156,7 @@ struct admission_options {
     std::string state;                  ///< file; empty: "off"
     seconds save_every = std::chrono::minutes{5};
     bool share = true;  ///< with siblings that have the same digest.secret_file
+    written has_share;
     bool operator==(const admission_options&) const = default;
 };
 

@@ -76,6 +76,13 @@ void check_peer(const peer_options& into, const given& members, const place& her
         here.member("max_age").wrong("belongs to siblings: freshness.rules bound what parents and "
                                      "origins say");
     }
+    if (members.has("refresh") && members.is_sound("kind") && into.kind == peer_kind::parent) {
+        here.member("refresh").wrong("belongs to siblings: no digest is asked of a parent");
+    }
+    if (members.has("timeout") && members.is_sound("kind") && into.kind == peer_kind::parent) {
+        here.member("timeout").wrong(
+            "belongs to siblings: a parent has timeouts.origin_connect and origin_head");
+    }
     if (!into.credentials_file.empty() && members.is_sound("credentials_file") &&
         members.is_sound("kind") && into.kind != peer_kind::parent) {
         here.member("credentials_file")
@@ -163,18 +170,19 @@ object_table<peer_options> peer_table() {
                   &peer_options::refresh,
                   time_between(1s, 24h),
                   live,
-                  "How often its digest is asked for. More often finds what is new there sooner; "
-                  "an unchanged one costs some hundred bytes. A Squid's is asked for when it "
-                  "expires, and no more often than this."),
+                  "How often a sibling's digest is asked for. More often finds what is new there "
+                  "sooner; an unchanged one costs some hundred bytes. A Squid's is asked for when "
+                  "it expires, and no more often than this. A parent has none."),
             value(
                 "timeout",
                 &peer_options::timeout,
                 time_between(10ms, 1min),
                 live,
                 "How long a sibling may take to begin its answer, and before that its turn to come "
-                "where all connections to it are in use; then the next source is asked. Longer waits for distant ones; of a site's gateway it has to cover the way "
-                "there and back and what its siblings may take. A parent has "
-                "timeouts.origin_head."),
+                "where all connections to it are in use; then the next source is asked. Longer "
+                "waits for distant ones; of a site's gateway it has to cover the way "
+                "there and back and what its siblings may take. A parent has none: it has "
+                "timeouts.origin_connect and origin_head."),
         },
         {},
         check_peer};

@@ -85,8 +85,10 @@ not mention keeps its default. `reprise --check-config --config FILE` reports ev
 - A **network** is `10.0.0.0/8`, `fc00::/7` or one address.
 - A **destination** is a host (`deb.example.org`), its subdomains (`*.example.org`) or a network,
   each perhaps with a port: `localhost:8000`, `10.0.0.0/8:8080`, `[::1]:80`, `[fc00::/7]:80`.
-- What changes **at reload** is in force after SIGHUP, with a file that has no mistakes; what
-  changes **at restart** keeps its value until then, and the log names it.
+- What changes **at reload** is in force after SIGHUP, with a file that has no mistakes: for what
+  begins from then on. A request, a tunnel or a wait that has begun may go on by what it began
+  with, and what is stored keeps its lifetime. What changes **at restart** keeps its value until
+  then, and the log names it.
 )";
 
 constexpr std::string_view text_head =
@@ -98,7 +100,8 @@ does not mention keeps its default.
   network      10.0.0.0/8, fc00::/7 or one address
   destination  host, *.host or network, perhaps with :port; [::1]:80
 
-"at reload": in force after SIGHUP. "at restart": keeps its value until then.
+"at reload": in force after SIGHUP, for what begins from then on.
+"at restart": keeps its value until then.
 )";
 
 }  // namespace
@@ -173,8 +176,9 @@ network
 destination
 a host (deb.example.org), its subdomains (*.example.org) or a network, each perhaps with a port.
 .PP
-What changes at reload is in force after SIGHUP, with a file that has no mistakes; what changes at restart keeps its value until
-then, and the log names it.
+What changes at reload is in force after SIGHUP, with a file that has no mistakes: for what begins from then on. A request, a
+tunnel or a wait that has begun may go on by what it began with, and what is stored keeps its lifetime. What changes at restart
+keeps its value until then, and the log names it.
 .SH SETTINGS
 )";
 

@@ -8,6 +8,7 @@
 #include "config/intercept_settings.hpp"
 #include "config/peer_settings.hpp"
 #include "config/units.hpp"
+#include "config/unread.hpp"
 
 #include <chrono>
 #include <utility>
@@ -171,7 +172,7 @@ object_table<collapsing_options> collapsing_table() {
 }
 
 object_table<access_options> access_table() {
-    return {{
+    object_table<access_options> out{{
         value("clients",
               &access_options::clients,
               list_of(network_kind(), 0, 10'000),
@@ -246,15 +247,15 @@ object_table<access_options> access_table() {
               "8.25 bytes each; read at the start and on a reload, beside the traffic. A line that "
               "can't "
               "be read ends the start, and at a reload leaves the lists that were there."),
-        value(
-            "users_file",
-            &access_options::users_file,
-            path_or_off(),
-            live,
-            "Who may use forward listeners, by name and password (Proxy-Authorization: Basic): "
-            "lines as htpasswd(1) writes them with -B (bcrypt), or with yescrypt or SHA-512 of "
-            "crypt(5). With this or tokens_file everybody else gets 407, but siblings. Read at the "
-            "start and on a reload; nobody else should be able to read it."),
+        value("users_file",
+              &access_options::users_file,
+              path_or_off(),
+              live,
+              "Who may use forward listeners, by name and password (Proxy-Authorization: Basic): "
+              "lines as htpasswd(1) writes them with -B (bcrypt), or with yescrypt or SHA-512 of "
+              "crypt(5). With this or tokens_file everybody else gets 407, but siblings. An "
+              "accelerator asks nobody. Read at the start and on a reload; nobody else should be "
+              "able to read it."),
         value("tokens_file",
               &access_options::tokens_file,
               path_or_off(),
@@ -268,6 +269,8 @@ object_table<access_options> access_table() {
               "Whether passwords and tokens are taken too where others can read them on their way: "
               "from elsewhere than this machine, by a listener without TLS."),
     }};
+    out.check = check_access;
+    return out;
 }
 
 object_table<log_options> log_table() {
@@ -347,7 +350,7 @@ object_table<caching_options> caching_table() {
               "Which responses with Set-Cookie may be stored: \"explicit\", those whose origin "
               "states a lifetime (RFC 9111 7.3); \"never\", none. An origin that states one "
               "by habit hands one client's cookie to all. What a sibling answers with it is never "
-              "stored."),
+              "stored. A reload to \"never\" leaves what is stored already: purge that."),
         value("objective",
               &caching_options::objective,
               one_of<caching_objective>({{"requests", caching_objective::requests},
@@ -415,10 +418,13 @@ object_table<options> make_table() {
                    &options::forwarding,
                    forwarding_table(),
                    "What origins are told of the proxy and its clients."),
-            object("freshness",
-                   &options::freshness,
-                   freshness_table(),
-                   "For how long a response is fresh that does not say so."),
+            object(
+                "freshness",
+                &options::freshness,
+                freshness_table(),
+                "For how long a response is fresh that does not say so, which is judged when it "
+                "comes. What a reload changes of that holds for what is stored or validated from "
+                "then on, but stale_on_error and stale_on_error_status hold at once."),
             object("caching",
                    &options::caching,
                    caching_table(),

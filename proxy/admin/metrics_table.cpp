@@ -257,6 +257,12 @@ constexpr metric own_rows[] = {
           "access.clients or a limit on connections.",
           [](in from) { return from.counts.client_refused; }),
     plain(
+        "reprise_client_connections_over_limit_total",
+        "clients.over_limit",
+        "Client connections that limits.client_connections or limits.connections_per_client had no "
+        "place for; not those of clients that access.clients does not serve.",
+        [](in from) { return from.counts.client_over_limit; }),
+    plain(
         "reprise_client_rate_known",
         "clients.rate_known",
         "Clients that limits.client_rate is kept for: with a connection that it bounded, or still "

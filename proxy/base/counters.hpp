@@ -102,6 +102,7 @@ struct basic_counters {
 
     Cell client_accepted{};
     Cell client_refused{};     ///< closed at once, and a front's requests with a 403
+    Cell client_over_limit{};  ///< of those whom we serve, without a place (limits.*connections*)
     Cell client_open{};        ///< now: until their clients have all, and while hands are shaken
     Cell client_rate_waits{};  ///< for a turn, by limits.client_rate
     Cell origin_opened{};

@@ -284,11 +284,14 @@ json opening_of(const thread::settings& now,
             {"by", std::move(entry)}};
 }
 
-// What an answer would be refused for that nobody knows here: who asks.
-json assumed_of(const config::options& options) {
+// What an answer would be refused for that nobody knows here: who asks, and how. As identify() asks it.
+json assumed_of(const config::access_options& access, const config::listener& listener) {
     auto out = json::array();
-    if (options.access.wants_users()) {
+    if (access.wants_users() && listener.mode == config::listener_mode::forward) {
         out.push_back("the client says who it is, by a password or token that holds (else 407)");
+        if (!listener.tls && !access.plaintext_passwords) {
+            out.push_back("it asks from this machine, where nobody can read that (else 403)");
+        }
     }
     out.push_back("the client's address is in access.clients (else 403)");
     return out;
@@ -310,7 +313,7 @@ explanation explain(const thread::common_state& common,
     const auto& listener = options.listeners[described->listener];
     json out;
     out["listener"] = described->listener;
-    out["assumes"] = assumed_of(options);
+    out["assumes"] = assumed_of(options.access, listener);
     http::request_head head;
     const auto parsed = http::parse_request_head(
         described->head, head, now_settings.request_limits);

@@ -37,6 +37,8 @@ connection_slot::connection_slot(thread::worker& w, const net::address_bytes& cl
     is_stranger_ = w.is_stranger(client);
     if (w.common.clients.enter(client_, most, limits.client_connections, is_stranger_)) {
         of_ = &w.common.clients;
+    } else if (!is_stranger_) {
+        w.counts.client_over_limit.add();  // strangers have a small share, which scanners use up
     }
 }
 
@@ -76,11 +78,13 @@ session::session(thread::worker& w,
                  net::byte_stream stream,
                  std::size_t listener,
                  const tcp::endpoint& client,
-                 open_connection open)
+                 open_connection open,
+                 bool by_header)
     : w_{w},
       open_{std::move(open)},
       connection_{w, std::move(stream)},
-      for_bytes_{w.io, *this} {
+      for_bytes_{w.io, *this},
+      by_header_{by_header} {
     client_.listener = listener;
     connected_ = {net::canonical(client.address()), client.port()};
     name_client(connected_);
@@ -155,15 +159,35 @@ void session::name_forwarded() {
     name_client(path.client());
 }
 
+// What a front has said once, by a PROXY header of the connection or by the X-Forwarded-For of a tunnel's
+// CONNECT, holds while it is trusted. (Of further fronts that this one named nobody is asked again.)
+bool session::is_believed() {
+    const auto& trusted = w_.current->options.access.trusted_fronts;
+    if (by_header_ && client_.inside && !net::is_in(trusted, client_.inside->connected)) {
+        return false;
+    }
+    if (by_header_ && !client_.inside) {
+        error_code gone;
+        const auto front = connection_.stream.socket().remote_endpoint(gone);
+        if (gone || !net::is_in(trusted, net::canonical(front.address()))) {
+            return false;
+        }
+    }
+    return !client_.inside || client_.at == connected_.at || net::is_in(trusted, connected_.at);
+}
+
 // A front's for each request, else when the connection begins and under settings that are new since.
 void session::judge_client() {
-    judged_by_ = w_.current->number;
+    if (judged_by_ != w_.current->number) {
+        judged_by_ = w_.current->number;
+        believed_ = is_believed();
+    }
     client_.fronted = client_.fronted ||
                       net::is_in(w_.current->options.access.trusted_fronts, connected_.at);
     if (client_.fronted) {
         name_forwarded();
     }
-    client_.refused = !net::is_in(w_.current->options.access.clients, client_.at);
+    client_.refused = !believed_ || !net::is_in(w_.current->options.access.clients, client_.at);
     if (client_.refused) {
         w_.counts.client_refused.add();
     }
@@ -260,7 +284,9 @@ session::next session::take_place() {
     const auto current = w_.current;
     const auto& access = current->options.access;
     client_.fronted = net::is_in(access.trusted_fronts, connected_.at);
-    client_.refused = !client_.fronted && !net::is_in(access.clients, connected_.at);
+    believed_ = is_believed();
+    client_.refused = !believed_ ||
+                      (!client_.fronted && !net::is_in(access.clients, connected_.at));
     judged_by_ = current->number;
     if (!open_.place) {
         open_.place = connection_slot{w_, client_.at};
@@ -498,8 +524,10 @@ void session::begin(thread::worker& w,
                     net::byte_stream stream,
                     std::size_t listener,
                     const tcp::endpoint& client,
-                    open_connection open) {
-    auto* const one = new session{w, std::move(stream), listener, client, std::move(open)};
+                    open_connection open,
+                    bool by_header) {
+    auto* const one = new session{
+        w, std::move(stream), listener, client, std::move(open), by_header};
     one->go_on([one] { return one->take_place(); });
 }
 
@@ -511,7 +539,8 @@ awaitable<void> begin_tls(thread::worker& w,
                           std::size_t listener,
                           tcp::endpoint client,
                           net::tls_identity_ptr identity,
-                          open_connection open) {
+                          open_connection open,
+                          bool by_header) {
     open.place = connection_slot{w, net::canonical(client.address())};
     if (!open.place) {
         w.counts.client_refused.add();
@@ -528,7 +557,7 @@ awaitable<void> begin_tls(thread::worker& w,
                    secured.error().detail);
         co_return;
     }
-    session::begin(w, std::move(*secured), listener, client, std::move(open));
+    session::begin(w, std::move(*secured), listener, client, std::move(open), by_header);
 }
 
 // A front says whose connection it is before anything else of it, TLS's first byte included.
@@ -555,9 +584,9 @@ awaitable<void> begin_fronted(thread::worker& w,
     const auto client = said->client.value_or(front);
     open.place = {};  // the client's own is another
     if (const auto identity = current->identities[listener]) {
-        co_await begin_tls(w, std::move(socket), listener, client, identity, std::move(open));
+        co_await begin_tls(w, std::move(socket), listener, client, identity, std::move(open), true);
     } else {
-        session::begin(w, std::move(socket), listener, client, std::move(open));
+        session::begin(w, std::move(socket), listener, client, std::move(open), true);
     }
 }
 
@@ -579,10 +608,14 @@ void serve_client(thread::worker& w, net::accepted client, std::size_t listener)
         return;
     }
     if (const auto& identity = w.current->identities[listener]) {
-        begin_apart(
-            w,
-            begin_tls(
-                w, std::move(client.socket), listener, client.from, identity, std::move(open)));
+        begin_apart(w,
+                    begin_tls(w,
+                              std::move(client.socket),
+                              listener,
+                              client.from,
+                              identity,
+                              std::move(open),
+                              false));
         return;
     }
     session::begin(w, std::move(client.socket), listener, client.from, std::move(open));

@@ -60,13 +60,15 @@ class session final : public thread::client_connection,
                       private sequel::owner {
 public:
     /// Begins one. The connection's errors are its own; what can't be begun is closed.
-    /// @param open  with the client's place, if it has one already
+    /// @param client  whose it is; `by_header`: by the word of a front at its other end (a PROXY header)
+    /// @param open    with the client's place, if it has one already
     /// @throws std::bad_alloc
     static void begin(thread::worker& w,
                       net::byte_stream stream,
                       std::size_t listener,
                       const tcp::endpoint& client,
-                      open_connection open);
+                      open_connection open,
+                      bool by_header = false);
 
     void end_if_idle() override;
     void abort() override { connection_.abort(); }
@@ -77,7 +79,8 @@ private:
             net::byte_stream stream,
             std::size_t listener,
             const tcp::endpoint& client,
-            open_connection open);
+            open_connection open,
+            bool by_header);
     ~session() = default;
     static void* operator new(std::size_t size);
     static void operator delete(void* memory) noexcept;
@@ -99,6 +102,7 @@ private:
     void name_connected();
     void name_forwarded();
     void judge_client();
+    [[nodiscard]] bool is_believed();
     void drop_unread();
     [[nodiscard]] next take_bytes(error_code over);
     [[nodiscard]] next take_requests();
@@ -137,6 +141,8 @@ private:
     bool head_begun_ = false;
     bool same_turn_ = true;  // the client was read in this turn of the loop
     bool awaits_turn_ = false;
+    const bool by_header_;  // a front has said whom the connection is of
+    bool believed_ = true;  // and who said so is trusted still, by the settings that judged it
 };
 
 /// Begins a session on `w`'s thread for a connection just accepted.

@@ -118,7 +118,8 @@ public:
         : files_alone_{files_alone},
           in_force_{in_force} {}
 
-    /// What is read at a start and at no reload, and what the system has for it.
+    /// What is read at a start and at no reload, and what the system has for it; and what would do nothing beside
+    /// the rest of the settings.
     std::vector<obstacle> run_at_start_alone(const config::options& options) && {
         look_at_listeners(options);
         look_at_descriptors(options);
@@ -128,6 +129,8 @@ public:
         look_at_state(options.admission.state);
         look_at_hosts(options.dns.hosts_file);
         look_at_secret(options);
+        look_at_who_is_asked(options);
+        look_at_squids(options);
         return std::move(found_);
     }
 
@@ -145,7 +148,9 @@ public:
         look_at_hosts(options.dns.hosts_file);
         look_at_secret(options);
         look_at_credentials(options.peers);
-        look_at_users(options);
+        look_at_users(options.access);
+        look_at_who_is_asked(options);
+        look_at_squids(options);
         look_at_block_lists(options.access);
         look_at_trust(options.origins);
         look_at_authority(options.intercept);
@@ -397,8 +402,7 @@ private:
         }
     }
 
-    void look_at_users(const config::options& options) {
-        const auto& access = options.access;
+    void look_at_users(const config::access_options& access) {
         for (auto& mistake : net::user_list::read(access).mistakes) {
             found_.push_back({{"", "", std::move(mistake)}, weight::ends_start});  // names the line
         }
@@ -408,21 +412,46 @@ private:
                 look_at_mode(setting, path);
             }
         }
-        if (!access.wants_users() || access.plaintext_passwords) {
-            return;
-        }
-        for (std::size_t i = 0; i < options.listeners.size(); ++i) {
+    }
+
+    // Whoever moves a site's passwords here from a server in front of it may take them for asked.
+    void look_at_who_is_asked(const config::options& options) {
+        const auto& access = options.access;
+        for (std::size_t i = 0; access.wants_users() && i < options.listeners.size(); ++i) {
             const auto& one = options.listeners[i];
+            const auto setting = "listeners[" + std::to_string(i) + "]";
+            if (one.mode == config::listener_mode::accelerator) {
+                add(setting + ".mode",
+                    "accelerator",
+                    "asks nobody for a password or token: access.users_file and "
+                    "access.tokens_file are for forward listeners, and all of access.clients are "
+                    "served here",
+                    weight::harms);
+                continue;
+            }
             boost::system::error_code no_address;
             const auto at = asio::ip::make_address(one.address.host, no_address);
-            if (one.mode == config::listener_mode::forward && !one.tls && !no_address &&
-                !at.is_loopback()) {
-                add("listeners[" + std::to_string(i) + "].address",
+            if (!access.plaintext_passwords && !one.tls && !no_address && !at.is_loopback()) {
+                add(setting + ".address",
                     net::to_text(one.address),
                     "passwords would pass in the clear: clients from elsewhere are refused here "
                     "without \"tls\", or access.plaintext_passwords",
                     weight::harms);
             }
+        }
+    }
+
+    // No mistake, since a reload may bring one.
+    void look_at_squids(const config::options& options) {
+        const auto& peers = options.peers;
+        if (options.digest.squid &&
+            std::none_of(peers.begin(), peers.end(), [](const config::peer_options& one) {
+                return one.protocol == config::peer_protocol::squid;
+            })) {
+            found_.push_back({{"digest.squid",
+                               "true",
+                               "makes a digest for nobody: no peer has \"protocol\": \"squid\""},
+                              weight::harms});
         }
     }
 

@@ -38,7 +38,8 @@ struct obstacle {
 
 /// What the next start would meet of `next`, while a program runs by `in_force`, whose addresses are those that
 /// it listens at: all that a start reads and a reload does not, and what the system has for it. What that
-/// program holds itself is not in the way.
+/// program holds itself is not in the way. Beside that, what of `next` does not do what it seems to, which a
+/// reload is to say as well.
 [[nodiscard]] std::vector<obstacle> find_obstacles_of_next_start(const config::options& in_force,
                                                                  const config::options& next);
 

@@ -67,7 +67,7 @@ server::server(config::options options,
       started_{steady_now()},
       windows_{started_},
       history_{started_},
-      next_save_{started_ + settings_->options.admission.save_every},
+      last_save_{started_},
       next_expiry_look_{started_ + std::chrono::hours{24}},
       next_guard_{started_ + std::chrono::minutes{1}} {
     if (from != nullptr && !from->history.empty() &&
@@ -449,8 +449,9 @@ void server::housekeep() {
     if (common_.store.disk() != nullptr) {
         room_.look_aside(current()->options.disk, now);
     }
-    if (now >= next_save_ && !saving_.exchange(true)) {
-        next_save_ = now + current()->options.admission.save_every;
+    // By the settings in force: a reload's shorter interval is not to wait for the end of the longer one.
+    if (now >= last_save_ + current()->options.admission.save_every && !saving_.exchange(true)) {
+        last_save_ = now;
         save_aside();
     }
 }

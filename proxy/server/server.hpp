@@ -11,6 +11,7 @@
 #include "proxy/admin/admin_socket.hpp"
 #include "proxy/admin/history.hpp"
 #include "proxy/admin/windows.hpp"
+#include "proxy/net/asio.hpp"
 #include "proxy/net/side_thread.hpp"
 #include "proxy/server/conversation.hpp"
 #include "proxy/server/disk_room.hpp"
@@ -122,9 +123,13 @@ private:
     [[nodiscard]] std::optional<std::chrono::seconds> eviction_age() const;
     /// Of all threads, along with the newest book of peers.
     void publish(thread::settings_ptr next);
+    struct peers_to_adopt;
     /// Has the peers of these settings in that book, of which nobody is told before publish(). Waits for
-    /// the loop that minds them, not for ever: then they come later. @pre turn_guard_ is held, and peers
-    void tell_peers(const thread::settings_ptr& next, peer::parent_credentials credentials);
+    /// the loop that minds them, not for ever: then they come later, and so they do where there is no memory for
+    /// them: a remark says that. @pre turn_guard_ is held, and peers
+    [[nodiscard]] std::optional<std::string> tell_peers(const thread::settings_ptr& next,
+                                                        peer::parent_credentials credentials);
+    [[nodiscard]] awaitable<void> adopt_peers(std::shared_ptr<peers_to_adopt> told);
     void free_former_settings();
     std::vector<std::string> take_over(config::options next);
     [[nodiscard]] std::vector<std::string> remarks_on(const config::options& next);
@@ -145,6 +150,8 @@ private:
     std::mutex book_guard_;
     peer::peering::book_ptr book_;  // null: start() has not come so far, or nobody is a peer
     bool book_waits_ = false;       // for the settings it comes with
+    // The home loop's; null: none.
+    std::shared_ptr<peers_to_adopt> peers_to_come_;
     thread::common_state common_;
     std::vector<std::unique_ptr<listening_worker>> workers_;
     std::vector<config::endpoint> bound_;
@@ -156,7 +163,7 @@ private:
     std::mutex history_guard_;  // the admin's handlers, and an upgrade
     admin::history history_;
     std::unique_ptr<admin::admin_server> admin_;
-    steady_time next_save_;
+    steady_time last_save_;  // or the start
     steady_time next_expiry_look_;
     steady_time next_guard_;
     memory_upkeep memory_upkeep_;

@@ -96,6 +96,21 @@ TEST_SUITE("scenario/check_config") {
                  into["access"]["tokens_file"] = path;
              },
              false},
+            {"listeners[1].mode",
+             [](json& into, const temp_dir& at) {  // whose clients nobody asks
+                 into["access"]["tokens_file"] = write_private(
+                     at, "tokens", "ann:0123456789abcdef\n");
+                 into["listeners"].push_back({{"address", "127.0.0.1:0"},
+                                              {"mode", "accelerator"},
+                                              {"upstream", "http://127.0.0.1:9"}});
+             },
+             false},
+            {"digest.squid",
+             [](json& into, const temp_dir&) {  // and no peer is one
+                 into["digest"] = {{"squid", true}};
+                 into["peers"] = one_peer;
+             },
+             false},
             {"access.block_lists[0]",
              [](json& into, const temp_dir& at) {
                  into["access"]["block_lists"] = {at.file("absent")};

@@ -52,12 +52,10 @@ inline constexpr auto sibling_timeout = "5s";
     return made;
 }
 
-/// The same as one that requests go through.
+/// One that requests go through.
 [[nodiscard]] inline json parent_at(std::string_view name, std::uint16_t port) {
-    auto made = peer_at(name, port);
-    made["kind"] = "parent";
-    made.erase("refresh");
-    return made;
+    return {
+        {"name", name}, {"url", "http://127.0.0.1:" + std::to_string(port)}, {"kind", "parent"}};
 }
 
 struct fleet {

@@ -372,7 +372,8 @@
       ['Oldest', disk.segments ? `${time(disk.oldest_seconds)} old` : '–'],
       ['Found there', `${number(disk.lookups.hit)} of ${number(disk.lookups.hit + disk.lookups.miss)} look-ups`],
       ['Written, of every kind', bytes(disk.written_bytes)],
-      ['Not taken: too slow, or failing', number(disk.skipped), disk.skipped ? 'costs' : ''],
+      ['Not worth writing, or not taken', number(disk.skipped)],
+      ['Not taken: the disk was too slow', number(disk.overrun), disk.overrun ? 'costs' : ''],
       ['Errors reading, writing', `${number(disk.read_errors)}, ${number(disk.write_errors)}`,
         disk.read_errors + disk.write_errors ? 'wrong' : ''],
     ]);

@@ -62,7 +62,9 @@ intercept() {
 }
 # make_ca DIRECTORY HOST...: that CA.
 make_ca() {
-    echo "{ $(intercept "$@") }" >"$1.json"
+    local ports
+    ports=$(printf ', %s' "${port:-443}" "${more_ports[@]}")
+    echo "{ \"access\": { \"connect_ports\": [${ports:2}] }, $(intercept "$@") }" >"$1.json"
     "$MAKE_CA" for "$1.json" --root "$work/root" --out "$1" >>"$work/make_ca.log" 2>&1
 }
 

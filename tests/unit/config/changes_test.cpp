@@ -30,7 +30,7 @@ TEST_SUITE("config/changes") {
             "admin": {"token_file": "/x", "host_names": ["a"]},
             "memory": {"size": "1GiB", "max_object": "1MiB"}, "caching": {"set_cookie": "explicit"},
             "collapsing": {"window": "1MiB", "finish": "1MiB"},
-            "admission": {"policy": "always", "probation": "5%", "rules": [{"url": "*", "policy": "never"}]},
+            "admission": {"policy": "always", "probation": "5%"},
             "access": {"clients": [], "purge_clients": ["::1"], "connect_ports": [], "request_ports": [],
                        "allow_destinations": ["a"], "deny_destinations": ["b"], "block_lists": ["/b"], "trusted_fronts": ["::1"], "users_file": "/u", "tokens_file": "/t",
                        "plaintext_passwords": true},
@@ -38,6 +38,8 @@ TEST_SUITE("config/changes") {
             "limits": {"fields": 10}, "timeouts": {"drain": "1s"}, "origins": {"idle": 1},
             "freshness": {"heuristic_fraction": 0},
             "listeners": [{"admission": "never"}]})") == names{});
+        CHECK(changes_to(R"({"admission": {"rules": [{"url": "*", "policy": "never"}]}})") ==
+              names{});
     }
 
     TEST_CASE("what is built into what runs is named, in the table's order") {
@@ -129,12 +131,11 @@ TEST_SUITE("config/changes") {
         auto next = good(R"({"listeners": [
             {"address": "127.0.0.1:2", "tls": {"certificate": "c", "key": "k"}},
             {"address": "127.0.0.1:1", "admission": "never"}]})");
-        CHECK(keep_until_restart(before, next) ==
-              names{"listeners[0].address",
-                    "listeners[0].tls",
-                    "listeners[1].address",
-                    "listeners[1].admission",
-                    "listeners[1].tls"});
+        CHECK(keep_until_restart(before, next) == names{"listeners[0].address",
+                                                        "listeners[0].tls",
+                                                        "listeners[1].address",
+                                                        "listeners[1].admission",
+                                                        "listeners[1].tls"});
         CHECK_FALSE(next.listeners[0].tls.has_value());
         CHECK(next.listeners[1].tls.has_value());
         CHECK_FALSE(next.listeners[1].admission.has_value());

@@ -40,6 +40,27 @@ TEST_SUITE("config/intercept_settings") {
         CHECK(told[2] == "intercept.ca_key: missing: it must be written");
     }
 
+    TEST_CASE(
+        "tunnels that nobody may ask for are not to be opened: clients and ports are access's") {
+        const auto with = [](const std::string& more, const std::string& access) {
+            auto text = intercept(R"("a.test")", more);
+            text.replace(text.rfind('}'), 1, R"(, "access": {)" + access + "} }");
+            return text;
+        };
+        // The default has private networks alone.
+        CHECK(mistake_of(with("", R"("clients": ["198.51.100.0/24"])"))
+                  .starts_with("intercept.clients: opens nobody's tunnels"));
+        (void)good(with(R"(, "clients": ["198.51.100.7"])", R"("clients": ["198.51.100.0/24"])"));
+        (void)good(with("", R"("clients": ["198.51.100.0/24", "10.1.0.0/16"])"));
+        (void)good(with("", R"("clients": [])"));
+        CHECK(
+            mistake_of(with(R"(, "ports": [443, 8443])", R"("connect_ports": [443])")) ==
+            "intercept.ports[1]: no tunnel leads to port 8443: it is not in access.connect_ports");
+        CHECK(
+            mistake_of(with("", R"("connect_ports": [8443])")).starts_with("intercept.ports[0]: "));
+        (void)good(with(R"(, "ports": [443, 8443])", R"("connect_ports": ["400-8443"])"));
+    }
+
     TEST_CASE("every host, an address, a port or none at all are no hosts, each said") {
         const auto told = mistakes_of(
             intercept(R"("*", "192.0.2.1", "::1", "10.0.0.0/8", "a.test:443", "https://a.test",)"

@@ -278,6 +278,115 @@ TEST_SUITE("config/load") {
               "in access.request_ports");
     }
 
+    TEST_CASE(
+        "members of a disk without a path are a mistake, and beside one that is off they wait") {
+        for (const std::string member : {R"("size": "50GiB")",
+                                         R"("max_object": "1GiB")",
+                                         R"("write": "admission")",
+                                         R"("carry": 0.5)",
+                                         R"("selective": false, "size": "50GiB")"}) {
+            CAPTURE(member);
+            CHECK(mistake_of(R"({"disk": {)" + member + "}}") ==
+                  "disk.path: missing: without it there is no store on disk; write a directory, or "
+                  "\"off\"");
+            CHECK(good(R"({"disk": {"path": "off", )" + member + "}}").disk.path.empty());
+        }
+        (void)good(R"({"disk": {}})");
+        // What is said of the path is enough.
+        CHECK(
+            mistake_of(R"({"disk": {"path": 7, "size": "50GiB"}})").starts_with("disk.path: 7: "));
+    }
+
+    TEST_CASE("how often a state is written that there is none of is a mistake") {
+        CHECK(mistake_of(R"({"admission": {"save_every": "1m"}})") ==
+              "admission.state: missing: save_every says how often it is written; write a file, or "
+              "\"off\"");
+        (void)good(R"({"admission": {"save_every": "1m", "state": "/s"}})");
+        (void)good(R"({"admission": {"save_every": "1m", "state": "off"}})");
+    }
+
+    TEST_CASE("passwords in the clear that nobody is asked for are a mistake") {
+        CHECK(mistake_of(R"({"access": {"plaintext_passwords": true}})")
+                  .starts_with("access.plaintext_passwords: belongs to users_file or tokens_file"));
+        (void)good(R"({"access": {"plaintext_passwords": false}})");
+        (void)good(R"({"access": {"plaintext_passwords": true, "users_file": "off"}})");
+        (void)good(R"({"access": {"plaintext_passwords": true, "tokens_file": "/t"}})");
+    }
+
+    TEST_CASE("who may purge and is not served is a mistake") {
+        CHECK(mistake_of(R"({"access": {"clients": ["10.0.0.0/8", "fd00::/8"],
+                                        "purge_clients": ["10.1.0.0/16", "192.0.2.7", "fd00::7"]}})") ==
+              "access.purge_clients[1]: is not among access.clients: whoever is not served may not "
+              "send PURGE");
+        for (const std::string purgers : {"10.0.0.0/7", "0.0.0.0/0", "::/0", "10.255.255.255"}) {
+            CAPTURE(purgers);
+            (void)good(R"({"access": {"clients": ["10.0.0.0/8"], "purge_clients": [")" + purgers +
+                       R"("]}})");
+        }
+        for (const std::string purgers : {"11.0.0.0/8", "9.255.255.255", "::1"}) {
+            CAPTURE(purgers);
+            CHECK(mistakes_of(R"({"access": {"clients": ["10.0.0.0/8"], "purge_clients": [")" +
+                              purgers + R"("]}})")
+                      .size() == 1);
+        }
+        // Nobody is served for now.
+        (void)good(R"({"access": {"clients": [], "purge_clients": ["::1"]}})");
+    }
+
+    TEST_CASE("what is for error statuses has a time for which errors are stood in for") {
+        CHECK(
+            mistake_of(R"({"freshness": {"stale_on_error": "0s", "stale_on_error_status": true}})")
+                .starts_with("freshness.stale_on_error_status: does nothing where stale_on_error"));
+        (void)good(R"({"freshness": {"stale_on_error": "0s", "stale_on_error_status": false}})");
+        (void)good(R"({"freshness": {"stale_on_error_status": true}})");
+    }
+
+    TEST_CASE("rules of admission that no listener heeds are a mistake") {
+        const std::string rules = R"({"admission": {"rules": [{"url": "*", "policy": "never"}]},
+            "listeners": [{"address": "127.0.0.1:1", "admission": "always"})";
+        CHECK(mistake_of(rules + "]}").starts_with("admission.rules: decide nothing"));
+        (void)good(rules + R"(, {"address": "127.0.0.1:2"}]})");
+    }
+
+    TEST_CASE("sights to be shared need the secret by which siblings know each other") {
+        const auto with = [](const std::string& share, const std::string& more) {
+            return R"({"admission": {"share": )" + share +
+                   R"(}, "peers": [{"name": "b", "url": "http://b:1"}])" + more + "}";
+        };
+        CHECK(mistake_of(with("true", "")).starts_with("admission.share: shares nothing without"));
+        (void)good(with("false", ""));
+        (void)good(with("true", R"(, "digest": {"secret_file": "/s"})"));
+        (void)good(R"({"admission": {"share": true}})");
+        (void)good(R"({"peers": [{"name": "b", "url": "http://b:1"}]})");
+    }
+
+    TEST_CASE("what is for forward listeners is a mistake where there is none") {
+        const std::string site = R"("listeners": [{"address": "127.0.0.1:1", "mode": "accelerator",
+                                                   "upstream": "http://a"})";
+        struct unread {
+            std::string path, text;
+        };
+        for (const auto& each :
+             {unread{"access.deny_destinations", R"("access": {"deny_destinations": ["b"]})"},
+              unread{"access.https_prefix", R"("access": {"https_prefix": ["b"]})"},
+              unread{"access.block_lists", R"("access": {"block_lists": ["/b"]})"},
+              unread{"access.users_file", R"("access": {"users_file": "/u"})"},
+              unread{"access.tokens_file", R"("access": {"tokens_file": "/t"})"},
+              unread{"peers", R"("peers": [{"name": "b", "url": "http://b:1"}])"},
+              unread{"intercept",
+                     R"("intercept": {"hosts": ["b"], "ca_certificate": "c", "ca_key": "k"})"}}) {
+            CAPTURE(each.path);
+            const auto told = mistake_of("{" + site + "], " + each.text + "}");
+            CHECK(told.starts_with(each.path + ": "));
+            CHECK(told.find("no listener is forward") != std::string::npos);
+            (void)good("{" + site + R"(, {"address": "127.0.0.1:2"}], )" + each.text + "}");
+        }
+        (void)good("{" + site + R"(], "access": {"deny_destinations": [], "users_file": "off"}})");
+        // One slip is one mistake.
+        CHECK(mistakes_of(R"({"listeners": [{"mode": "fwd"}], "access": {"users_file": "/u"}})")
+                  .size() == 1);
+    }
+
     TEST_CASE("a URL or \"off\" in the place of something else is told so") {
         CHECK(mistake_of(R"({ "disk": { "path": "http://x/" } })") ==
               R"(disk.path: "http://x/": is a URL: write the path of a file or directory of this )"
@@ -376,7 +485,7 @@ TEST_SUITE("config/load") {
     TEST_CASE("values are put into one form") {
         const auto wanted = good(R"({
             "listeners": [{"address": "[0:0::1]:3128", "mode": "accelerator",
-                           "upstream": "HTTP://Origin.Example:80/"}],
+                           "upstream": "HTTP://Origin.Example:80/"}, {}],
             "admission": {"rules": [{"url": "HTTP://Deb.Example.org:80/", "policy": "always"}]},
             "access": {"deny_destinations": ["Host.Example.:80"]}})");
         CHECK(wanted.listeners[0].address == endpoint{"::1", 3128});

@@ -112,6 +112,23 @@ TEST_SUITE("config/peer_settings") {
               std::chrono::seconds{90});
     }
 
+    TEST_CASE("refresh and timeout are a sibling's, and a site's") {
+        const auto with = [](const std::string& kind, const std::string& member) {
+            return peers(R"({ "name": "b", "url": "http://b:1", "kind": ")" + kind + "\", " +
+                         member + " }");
+        };
+        CHECK(mistake_of(with("parent", R"("timeout": "5s")")) ==
+              "peers[0].timeout: belongs to siblings: a parent has timeouts.origin_connect and "
+              "origin_head");
+        CHECK(mistake_of(with("parent", R"("refresh": "5s")")) ==
+              "peers[0].refresh: belongs to siblings: no digest is asked of a parent");
+        for (const std::string kind : {"sibling", "site"}) {
+            CAPTURE(kind);
+            CHECK(good(with(kind, R"("timeout": "5s", "refresh": "5s")")).peers[0].timeout ==
+                  std::chrono::seconds{5});
+        }
+    }
+
     TEST_CASE("credentials are for parents") {
         CHECK(mistake_of(peers(R"({ "name": "b", "url": "http://b:1",
                                     "credentials_file": "/c" })"))

@@ -2,6 +2,8 @@
 #include "tests/unit/config/loading.hpp"
 
 #include <set>
+#include <string>
+#include <utility>
 
 using namespace reprise::config;
 using namespace std::chrono_literals;
@@ -147,13 +149,15 @@ TEST_SUITE("config/settings") {
         CHECK_FALSE(proxy_only);
         CHECK_FALSE(max_age);
         CHECK(credentials_file == "/etc/reprise/parent");
-        CHECK(refresh == 5s);
-        CHECK(timeout == 1s);
+        CHECK(refresh == peer_options{}.refresh);  // which is for siblings
+        CHECK(timeout == peer_options{}.timeout);
         CHECK(wanted.peers[1].name == "reprise.example.org");
         CHECK(wanted.peers[1].dns == "reprise.example.org");
         CHECK(wanted.peers[1].port == 3129);
         CHECK(wanted.peers[1].proxy_only);
         CHECK(wanted.peers[1].max_age == 1h);
+        CHECK(wanted.peers[1].refresh == 5s);
+        CHECK(wanted.peers[1].timeout == 1s);
         CHECK(wanted.peering.budget == 50ms);
         CHECK(wanted.peering.hit_worth == 1s);
         CHECK(wanted.peering.never_direct);
@@ -233,7 +237,8 @@ TEST_SUITE("config/settings") {
                      rules,
                      state,
                      save_every,
-                     share] = wanted.admission;
+                     share,
+                     has_share] = wanted.admission;
         CHECK(choice == admission_choice{admission_policy::nth_hit, 3});
         CHECK(probation == 0.025);
         CHECK_FALSE(frozen);  // which is for "auto" alone
@@ -244,6 +249,7 @@ TEST_SUITE("config/settings") {
         CHECK(state == "/var/lib/reprise/admission");
         CHECK(save_every == 1min);
         CHECK_FALSE(share);
+        CHECK(has_share);
         const auto& [fraction, most, errors, negative, stale_on_error, on_status, url_rules] =
             wanted.freshness;
         CHECK(fraction == 0.2);
@@ -398,10 +404,14 @@ TEST_SUITE("config/settings") {
                 CHECK(good(begin + ", \"" + name + "\": " + text + "}}") == good(begin + "}}"));
                 continue;
             }
+            // Without these two do nothing, which is a mistake.
+            std::string beside = path == "disk.size"              ? R"(, "path": "off")"
+                                 : path == "admission.save_every" ? R"(, "state": "off")"
+                                                                  : "";
             while (!path.empty()) {
                 const auto dot = path.rfind('.');
                 const auto name = dot == path.npos ? path : path.substr(dot + 1);
-                text = "{\"" + std::string{name} + "\": " + text + "}";
+                text = "{\"" + std::string{name} + "\": " + text + std::exchange(beside, "") + "}";
                 path = path.substr(0, dot == path.npos ? 0 : dot);
             }
             auto loaded = good(text);

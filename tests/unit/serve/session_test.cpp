@@ -163,12 +163,15 @@ TEST_CASE(
         }
     }
     CHECK(strangers.size() == 3);
+    const auto& over_limit = on.at.w.counts.client_over_limit;
+    CHECK(over_limit.read() == 0);  // whoever scans us meets no limit that an operator could raise
     for (int i = 1; i <= 48; ++i) {
         if (connection_slot one{on.at.w, at("192.0.2." + std::to_string(i))}) {
             served.push_back(std::move(one));
         }
     }
     CHECK(served.size() == 45);
+    CHECK(over_limit.read() == 3);
     strangers.pop_back();
     CHECK(connection_slot{on.at.w, at("192.0.2.99")});
     CHECK(connection_slot{on.at.w, at("203.0.113.99")});
@@ -187,6 +190,7 @@ TEST_CASE("a client who finds no place is told so, and counted with those who ma
     CHECK(by.on.counted(outcome::refused) == 1);
     CHECK(by.on.counted(outcome::client_error) == 0);
     CHECK(by.on.at.w.counts.client_refused.read() == 1);
+    CHECK(by.on.at.w.counts.client_over_limit.read() == 1);
     first.sends(get());
     by.on.settle();
     CHECK(answers_in(first.hears()) == 1);
