@@ -6,6 +6,7 @@
 // every two seconds while the page is seen, and draws with Chart.js. Nothing is asked of anybody
 // else, and whatever comes from strangers (names of hosts, lines of the log) is put in as text.
 
+#include "proxy/admin/dashboard_files.hpp"
 #include "proxy/admin/stats.hpp"
 
 #include <span>
@@ -22,15 +23,5 @@ struct dashboard_asset {
 
 /// HTML. Null: the figures can't be had just now.
 [[nodiscard]] std::string dashboard_page(const stats_inputs* inputs);
-
-namespace embedded {
-/// dashboard/dashboard.html, with names in double braces where dashboard_page puts something.
-[[nodiscard]] std::string_view page_template() noexcept;
-[[nodiscard]] std::string_view style() noexcept;
-[[nodiscard]] std::string_view script() noexcept;
-[[nodiscard]] std::string_view icon() noexcept;
-/// Chart.js below the notice that its licence wants.
-[[nodiscard]] std::string_view charts() noexcept;
-}  // namespace embedded
 
 }  // namespace reprise::proxy::admin

@@ -1,7 +1,10 @@
 // The files of dashboard/ as the assembler takes them in, with Chart.js from where the system has it.
 // CMakeLists.txt beside this folder says where: REPRISE_DASHBOARD, REPRISE_CHART_JS.
 
-#include "proxy/admin/dashboard.hpp"
+#include "proxy/admin/dashboard_files.hpp"
+
+#include <cstddef>
+#include <string_view>
 
 // Symbols `reprise_NAME` and `reprise_NAME_end` around what the .incbin lines bring.
 // NOLINTNEXTLINE(cppcoreguidelines-macro-usage): a string literal for the assembler
