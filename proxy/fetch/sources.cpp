@@ -277,9 +277,7 @@ awaitable<trouble> sources::connect_and_send(bool fresh_only) {
     here_.came.resident_requested = resident_now();
     here_.came.turn = cache::next_turn();
     here_.came.sent = steady_now();
-    if (order_.listed) {
-        into_.producer_asks(as_sent(order_, here_.came.sent));
-    }
+    into_.producer_asks(as_sent(order_, here_.came.sent));
     const auto wire = wire_of(
         order_, to, validate_, w_.common.pseudonym, here_.came.requested, way_.named());
     const auto left = at_.send_now(*wire);

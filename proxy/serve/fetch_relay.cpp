@@ -464,9 +464,8 @@ ended_or_next fetch_relay::take_upgrade() {
     return answer{answers::upgraded{std::move(over.upgraded), std::move(over.upgrade_bytes)}};
 }
 
-// What a fetch fails by before anybody is asked it would fail by for any request: all share that, or they would all
-// dial an origin that is down. Behind it a server, or what stands in front of it, may have closed the connection, or
-// said nothing sensible, for a field that this request does not have.
+// By what it fails before anything is sent it would fail for any request. Behind that it may be for a field that this one does
+// not have (fetched_reply.cpp).
 bool fetch_relay::may_share_failure(const cache::fetch& source) {
     const auto code = x_.memory.report.why.code;
     // It is another client's share; or the one that leads may not stand in for its client.

@@ -11,11 +11,13 @@
 // Requests for one key share a fetch where the answer may be shared, which cannot be known before
 // its head is there. A follower is judged then, and fetches for itself if need be.
 //
-// Where there is no head, what a request says of itself decides for nobody else. A fetch that fails when it has
-// asked, and one that is silent then, is its leader's matter and of those who would send the same
-// (fetch::would_send); whoever would send something else goes on to the next leader's, and behind that
-// asks alone, in the origin's line. So an origin that is down is asked for a crowd twice, and then once for each who is
-// unlike both. That the second is no proof either: whoever leads one may have prepared the next.
+// Where no head comes, what one client says in its request decides for nobody who would say something else. A server, or
+// what stands in front of it, may close the connection over a field, or never answer: so a fetch that fails, or is silent,
+// once it has asked is the matter of its leader and of those who would send the same (fetch::would_send). All others leave it
+// for the next leader's, and where that ends so too each asks alone: whoever leads one may have had the next one
+// prepared. What fails before anything is sent is shared by all. So an origin that is down is not dialled by a crowd, one that
+// ends every connection is asked twice, and then once, in its line, for each who is unlike both leaders. A silent fetch is left
+// only as one to rely on: it may be slow and nothing else, and its answer is taken if it comes first.
 
 namespace reprise::proxy::serve {
 
@@ -86,8 +88,8 @@ awaitable<ended_or_next> fetched_reply::give_alone() {
     co_return std::move(*out);  // only followers are sent away
 }
 
-// What says something first: the fetch in hand, or one of those that were silent, which may have been slow and
-// nothing else. None: the one in hand is not to answer this request, or is silent too.
+// What says something first: the fetch in hand, or one of those that were silent. None: the one in hand is not to answer
+// this request, or is silent too.
 awaitable<std::optional<ended_or_next>> fetched_reply::give_first(cache::fetch_reader& in_hand,
                                                                   fetch_relay& relay) {
     for (;;) {
@@ -127,7 +129,7 @@ awaitable<std::optional<ended_or_next>> fetched_reply::give_first(cache::fetch_r
     }
 }
 
-// With what answers this request in x.memory.report; null: none has. Those that do not, and those that have failed,
+// What answers this request stands in x.memory.report then; null: none does. Those that have failed, or are not for it,
 // are waited for no more.
 std::unique_ptr<cache::fetch_reader> fetched_reply::take_silent_that_spoke() {
     using news = cache::fetch_reader::news;
@@ -150,7 +152,7 @@ std::unique_ptr<cache::fetch_reader> fetched_reply::take_silent_that_spoke() {
     return nullptr;
 }
 
-// By a follower, for its head. Before anything is asked it waits for a connection, which no request gets sooner.
+// By a follower, for its head. As long as nothing is sent it waits for a connection, which no other request has sooner.
 steady_time fetched_reply::waited_for_until(const cache::fetch& source) const {
     const auto patience = patience_with_another(x_);
     const auto sent = source.asked();
@@ -161,9 +163,9 @@ steady_time fetched_reply::waited_for_until(const cache::fetch& source) const {
 }
 
 // A follower of an error that may pass waits once more, for the next leader: a recovering origin is
-// not asked by all at once. So does one of what another's fields have brought about, and one for which the answer was too old: what is asked with its own
-// demands may be younger, and all that make them share that. Whoever comes then joins the second fetch, and
-// siblings too, though the first goes on and may be stored: it is the more recent.
+// not asked by all at once. So does one whom another's fields have left without a head, and one for which the answer
+// was too old: what is asked with its own demands may be younger, and all that make them share that. Whoever comes then
+// joins the second fetch, and siblings too, though the first goes on and may be stored: it is the more recent.
 awaitable<ended_or_next> fetched_reply::give_together() {
     auto& fetches = x_.w.common.fetches;
     const auto& asked = x_.asked;

@@ -59,7 +59,8 @@ TEST_SUITE("scenario/anothers_fields") {
     TEST_CASE("nor does it help to have one's own wait for the next fetch, too") {
         world w;
         auto& go = take_offence(w);
-        // In the order in which they came those of the same client would lead one after another.
+        // In the order in which they came those of the same client would lead one after another. Whoever leads next is
+        // not known: those share a good one's answer, and where one of theirs leads each is refused alone.
         constexpr std::size_t bad_ones = 3;
         auto all = gather(
             w, followers, [](std::size_t i) { return i <= bad_ones ? bad + own(i) : own(i); });
@@ -67,7 +68,8 @@ TEST_SUITE("scenario/anothers_fields") {
         CHECK(all.leader.read().status == 502);
         for (std::size_t i = 0; i < all.rest.size(); ++i) {
             CAPTURE(i);
-            CHECK(all.rest[i].read().status == (i < bad_ones ? 502 : 200));
+            const auto status = all.rest[i].read().status;
+            CHECK((status == 200 || (i < bad_ones && status == 502)));
         }
     }
 
