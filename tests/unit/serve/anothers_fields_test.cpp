@@ -217,7 +217,8 @@ TEST_CASE(
     CHECK(at.orders.size() == 0);
 }
 
-TEST_CASE("but for one that would be asked the same, or is not asked yet, it is waited") {
+TEST_CASE(
+    "a silent fetch is waited for where the same would be asked again, or nobody is asked yet") {
     for (const bool is_asked : {true, false}) {
         CAPTURE(is_asked);
         waiting at{is_asked ? "" : others};
