@@ -1,4 +1,5 @@
 #include "proxy/net/deadlines.hpp"
+#include "tests/support/must.hpp"
 
 #include <doctest/doctest.h>
 
@@ -34,7 +35,7 @@ public:
             step();
             const auto armed = static_cast<std::size_t>(std::count_if(
                 models_.begin(), models_.end(), [](const model& one) { return one.armed; }));
-            REQUIRE(all_.armed() == armed);
+            MUST(all_.armed() == armed);
         }
         const auto armed = all_.armed();
         acted_.clear();
@@ -108,8 +109,8 @@ private:
             break;
         }
         if (models_[which].there) {
-            CHECK(deadlines_[which]->armed() == models_[which].armed);
-            CHECK(deadlines_[which]->expired() == models_[which].expired);
+            MUST(deadlines_[which]->armed() == models_[which].armed);
+            MUST(deadlines_[which]->expired() == models_[which].expired);
         }
     }
     void tick() {
@@ -123,7 +124,7 @@ private:
         acted_.clear();
         all_.tick(now_);
         std::sort(acted_.begin(), acted_.end());
-        CHECK(acted_ == due);
+        MUST(acted_ == due);
     }
 
     std::mt19937_64 random_;

@@ -1,4 +1,5 @@
 #include "proxy/cache/memory/entry_table.hpp"
+#include "tests/support/must.hpp"
 #include "tests/unit/filter/keys.hpp"
 
 #include <doctest/doctest.h>
@@ -41,10 +42,10 @@ public:
             for (const auto& one : table_.find(key(number))) {
                 found.push_back(&one);
             }
-            REQUIRE(found == entries);
+            MUST(found == entries);
         }
         for (std::uint64_t other = 0; other < 100; ++other) {
-            REQUIRE(table_.find(key(numbers + other)).empty());
+            MUST(table_.find(key(numbers + other)).empty());
         }
     }
 
@@ -69,7 +70,7 @@ private:
         if (of_key.empty()) {
             model_.erase(number);
         }
-        REQUIRE(table_.take(*entry).get() == entry);
+        MUST(table_.take(*entry).get() == entry);
     }
 
     struct known {

@@ -1,6 +1,7 @@
 // A fetch and its readers over schedules made from seeds: however the body is cut, whoever joins,
 // stalls and leaves, a reader has the body's beginning at any time and all of it at the end.
 
+#include "tests/support/must.hpp"
 #include "tests/unit/cache/fetching.hpp"
 
 #include <doctest/doctest.h>
@@ -88,7 +89,7 @@ void run(std::uint64_t seed) {
                 for (const auto& one : clients) {
                     one->drain();
                 }
-                REQUIRE(!source->producer_must_pause());
+                MUST(!source->producer_must_pause());
             } else {
                 const auto cut = std::min(size - made, 1 + below(largest_cut));
                 source->producer_append(std::string_view{expected}.substr(made, cut));
@@ -104,8 +105,8 @@ void run(std::uint64_t seed) {
                 REQUIRE(resumable);
                 REQUIRE(before + block_size > limits.window);
             }
-            REQUIRE(is_beginning(one.bytes, had));
-            REQUIRE(one.reader->offset() == one.bytes.size());
+            MUST(is_beginning(one.bytes, had));
+            MUST(one.reader->offset() == one.bytes.size());
         }
         }
     }

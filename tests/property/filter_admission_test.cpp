@@ -7,6 +7,7 @@
 
 #include "filter/admission.hpp"
 #include "filter/admission_state.hpp"
+#include "tests/support/must.hpp"
 #include "tests/unit/filter/keys.hpp"
 
 #include <doctest/doctest.h>
@@ -97,8 +98,8 @@ TEST_SUITE("property/filter_admission") {
                     expected.refresh(key, now);
                 } else {
                     const auto least = expected.known(key, now);
-                    REQUIRE(filter->peek(nth_key(seed, key)) >= least);
-                    REQUIRE(filter->note(nth_key(seed, key), now) >= least);
+                    MUST(filter->peek(nth_key(seed, key)) >= least);
+                    MUST(filter->note(nth_key(seed, key), now) >= least);
                     expected.note(key, now);
                 }
                 if (below(200) == 0) {
@@ -108,7 +109,7 @@ TEST_SUITE("property/filter_admission") {
                 }
                 if (step % 100 == 0) {
                     for (const auto& [known, sight] : expected) {
-                        REQUIRE(filter->peek(nth_key(seed, known)) >= expected.known(known, now));
+                        MUST(filter->peek(nth_key(seed, known)) >= expected.known(known, now));
                     }
                 }
             }

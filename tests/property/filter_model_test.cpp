@@ -12,6 +12,7 @@
 #include "filter/partitioned.hpp"
 #include "filter/split_block.hpp"
 #include "filter/standard.hpp"
+#include "tests/support/must.hpp"
 #include "tests/unit/filter/keys.hpp"
 
 #include <doctest/doctest.h>
@@ -95,11 +96,11 @@ void live_as_a_set(std::uint64_t seed, const std::function<Filter(unsigned halve
             }
         } else if (random.one_in(2)) {
             const bool before = filter.may_contain(nth_key(seed, key));
-            CHECK((before || keys.count(key) == 0));
-            CHECK(filter.insert_and_test(nth_key(seed, key)) == before);
+            MUST((before || keys.count(key) == 0));
+            MUST(filter.insert_and_test(nth_key(seed, key)) == before);
             keys[key] = 1;
         } else {
-            CHECK((filter.may_contain(nth_key(seed, key)) || keys.count(key) == 0));
+            MUST((filter.may_contain(nth_key(seed, key)) || keys.count(key) == 0));
         }
     }
     CHECK(missing(filter, keys, seed) == 0);
@@ -156,8 +157,8 @@ TEST_SUITE("property/filter_model") {
                     keys.clear();
                 } else if (random.one_in(2)) {
                     const bool before = filter.may_contain(nth_key(seed, key));
-                    CHECK((before || keys.count(key) == 0));
-                    CHECK(filter.insert_and_test(nth_key(seed, key)) == before);
+                    MUST((before || keys.count(key) == 0));
+                    MUST(filter.insert_and_test(nth_key(seed, key)) == before);
                     keys[key] = 1;
                 }
             }
@@ -201,10 +202,10 @@ TEST_SUITE("property/filter_model") {
                     filter.insert(hash, turn);
                     ++times;
                 } else if (times > 0) {
-                    CHECK(filter.erase(hash, turn));
+                    MUST(filter.erase(hash, turn));
                     --times;
                 } else if (!filter.may_contain(hash)) {
-                    CHECK(!filter.erase(hash, turn));
+                    MUST(!filter.erase(hash, turn));
                 }
                 if (filter.stuck() > 0) {
                     break;  // what sticks is no longer exact; the next case has that
@@ -236,7 +237,7 @@ TEST_SUITE("property/filter_model") {
                     filter.insert(nth_key(seed, key));
                     ++keys[key];
                 } else if (keys[key] > 0) {
-                    CHECK(filter.erase(nth_key(seed, key)));
+                    MUST(filter.erase(nth_key(seed, key)));
                     --keys[key];
                 }
             }
@@ -245,7 +246,7 @@ TEST_SUITE("property/filter_model") {
             CHECK(missing(filter, keys, seed) == 0);
             for (const auto& [key, times] : keys) {
                 for (unsigned i = 0; i < times; ++i) {
-                    CHECK(filter.erase(nth_key(seed, key)));
+                    MUST(filter.erase(nth_key(seed, key)));
                 }
             }
             CHECK(filter.bits_on() == filter.stuck());

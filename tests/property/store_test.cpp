@@ -5,6 +5,7 @@
 // but whatever it finds is what was put there last.
 
 #include "proxy/cache/memory/memory_tier.hpp"
+#include "tests/support/must.hpp"
 #include "tests/unit/cache/responses.hpp"
 
 #include <doctest/doctest.h>
@@ -154,7 +155,7 @@ void run(std::uint64_t seed, bool ample) {
                 break;
             }
             const bool fits = added->footprint() + index <= capacity;
-            REQUIRE(store.put(key, url, added) == fits);
+            MUST(store.put(key, url, added) == fits);
             if (fits) {
                 expected.put(url, {vary, asked.selected_by(vary), arrived, added});
             } else {
@@ -188,28 +189,28 @@ void run(std::uint64_t seed, bool ample) {
             const auto seen = below(2) == 0 ? store.find(key, url, fields)
                                             : store.peek(key, url, fields);
             if (ample) {
-                REQUIRE(seen.what == (known != nullptr           ? lookup::present
-                                      : expected.count(url) != 0 ? lookup::other_variant
-                                                                 : lookup::absent));
-                REQUIRE(seen.response == (known == nullptr ? nullptr : known->response));
+                MUST(seen.what == (known != nullptr           ? lookup::present
+                                   : expected.count(url) != 0 ? lookup::other_variant
+                                                              : lookup::absent));
+                MUST(seen.response == (known == nullptr ? nullptr : known->response));
             } else if (seen.response) {
                 // The newest may have been evicted before an older one that is selected too.
                 const auto* one = expected.find(url, seen.response);
-                REQUIRE(one != nullptr);
-                REQUIRE(one->selected == asked.selected_by(one->vary));
-                REQUIRE(one->arrived <= known->arrived);
+                MUST(one != nullptr);
+                MUST(one->selected == asked.selected_by(one->vary));
+                MUST(one->arrived <= known->arrived);
             }
         }
         }
         const auto account = store.figures();
-        REQUIRE(account.bytes <= capacity);
+        MUST(account.bytes <= capacity);
         if (ample) {
-            REQUIRE(account.objects == expected.objects());
+            MUST(account.objects == expected.objects());
             if (step % 50 == 0) {
                 REQUIRE(account.bytes == expected.footprints() + index * expected.objects());
             }
         } else {
-            REQUIRE(account.objects <= expected.objects());
+            MUST(account.objects <= expected.objects());
         }
     }
     for (std::uint64_t n = 0; n < urls; ++n) {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <charconv>
 #include <random>
+#include <string>
+#include <vector>
 
 namespace reprise::from_squid {
 
@@ -110,25 +112,28 @@ TEST_SUITE("from_squid/networks") {
         const auto is_in = [](const network_set& all, const network_set& one) {
             return intersection(all, one) == one;
         };
+        std::vector<network_set> each_address;
+        for (unsigned last = 0; last < 64; ++last) {
+            each_address.push_back(parse_addresses("192.0.2." + std::to_string(last)));
+            each_address.push_back(parse_addresses("2001:db8::" + hex_of(last)));
+        }
         for (int i = 0; i < 500; ++i) {
             const auto a = some();
             const auto b = some();
             const auto both = intersection(a, b);
             const auto rest = difference(a, b);
             const auto once = tidied(a);
-            for (unsigned last = 0; last < 64; ++last) {
-                for (const auto& text :
-                     {"192.0.2." + std::to_string(last), "2001:db8::" + hex_of(last)}) {
-                    const auto one = parse_addresses(text);
-                    const auto held = [&](const network_set& all) {
-                        return std::any_of(all.begin(), all.end(), [&](const auto& each) {
-                            return is_in({each}, one);
-                        });
-                    };
-                    REQUIRE(held(both) == (held(a) && held(b)));
-                    REQUIRE(held(rest) == (held(a) && !held(b)));
-                    REQUIRE(held(once) == held(a));
-                }
+            for (const auto& one : each_address) {
+                const auto held = [&](const network_set& all) {
+                    return std::any_of(all.begin(), all.end(), [&](const auto& each) {
+                        return is_in({each}, one);
+                    });
+                };
+                const bool in_a = held(a);
+                const bool in_b = held(b);
+                REQUIRE(held(both) == (in_a && in_b));
+                REQUIRE(held(rest) == (in_a && !in_b));
+                REQUIRE(held(once) == in_a);
             }
         }
     }
