@@ -50,9 +50,9 @@ TEST_SUITE("cache/disk/carrying") {
             on_disk += one.file_size();
         }
         CHECK(on_disk <= smallest_store);
-        s.open_and_load();
+        s.open();
         const auto objects = s->figures().objects;
-        s.open_and_load();
+        s.open();
         CHECK(s->figures().objects == objects);
     }
 
@@ -72,7 +72,7 @@ TEST_SUITE("cache/disk/carrying") {
             }
         }
         CHECK(s->figures().evicted > 500);
-        s.open_and_load();
+        s.open();
         CHECK(s.has("http://hot/"));
         CHECK(s.has("http://hot/large"));
     }
@@ -80,7 +80,7 @@ TEST_SUITE("cache/disk/carrying") {
     TEST_CASE("what is carried is no fresher than it was") {
         store s{std::make_shared<memory_files>(), smallest_store};
         s.settings.write_queue = 128u << 10;
-        s.open_and_load();
+        s.open();
         constexpr unsigned hot = 40;
         const auto hot_url = [](unsigned k) { return "http://hot/" + std::to_string(k); };
         // Validated once: the newer head lies elsewhere than the object.
@@ -120,7 +120,7 @@ TEST_SUITE("cache/disk/carrying") {
         CHECK(there > 1000);
         CHECK(s->figures().carried > hot);
         CHECK(revived == 0);
-        s.open_and_load();
+        s.open();
         for (unsigned k = 0; k < hot; ++k) {
             const auto found = s.find(hot_url(k)).response;
             CHECK((!found || found->purged_softly()));
@@ -133,7 +133,7 @@ TEST_SUITE("cache/disk/carrying") {
         // A put that the queue refuses half-way leaves dead bytes in the segment: of what is live
         // the large object may be more than a quarter.
         s.settings.carry = 0.5;
-        s.open_and_load();
+        s.open();
         const std::string url = "http://hot/large";
         unsigned next = 0;
         const auto put_others = [&](unsigned count) {
@@ -162,7 +162,7 @@ TEST_SUITE("cache/disk/carrying") {
     TEST_CASE("what is carried is found all the while") {
         store s{std::make_shared<memory_files>(), smallest_store};
         s.settings.write_queue = 128u << 10;
-        s.open_and_load();
+        s.open();
         const std::string url = "http://hot/large";
         s.put_surely(url, object(url, 50'000));
         std::atomic<bool> over{false};

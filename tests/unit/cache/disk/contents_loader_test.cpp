@@ -110,7 +110,7 @@ struct told_to {
 struct told_store : told_to, store {
     told_store() : store{memory} {
         settings.told = &told;
-        open_and_load();
+        open();
     }
 
     /// Waits until what was put before is said, directories too. They are said last of what is
@@ -129,7 +129,7 @@ struct wrapping_store : told_to, store {
         settings.told = &told;
         settings.carry = 0;
         settings.write_queue = 128u << 10;
-        open_and_load();
+        open();
         REQUIRE(eventually([&] { return told.all_said.load(); }));
     }
     void put_other() {
@@ -182,7 +182,7 @@ TEST_SUITE("cache/disk/contents_loader") {
         });
         s.settings.told = &told;
         s.settings.write_queue = 128u << 10;  // so that what is put is soon there
-        s.open();
+        s.begin_to_open();
         opened = s.tiers.get();
         REQUIRE(eventually([&] { return s->figures().state == tier_state::ready; }));
         REQUIRE_FALSE(told.all_said);

@@ -22,7 +22,7 @@ TEST_SUITE("cache/disk/damage") {
     TEST_CASE("a record that can't be read is absent, and not forgotten") {
         auto files = std::make_shared<memory_files>();
         store s{files};
-        s.open_and_load();
+        s.open();
         s.put_surely(url_of(1), object(url_of(1), 100));
         files->set_cold(true);
         files->fail_when([](operation what, std::string_view) { return what == operation::read; });
@@ -36,7 +36,7 @@ TEST_SUITE("cache/disk/damage") {
     TEST_CASE("a damaged record is dropped, counted and can be stored anew") {
         auto files = std::make_shared<memory_files>();
         store s{files};
-        s.open_and_load();
+        s.open();
         s.put_surely(url_of(1), object(url_of(1), 5000));
         const auto segment = files->contents("/store/s-00000000");
         const auto at = segment.find(body_for(url_of(1), 5000).substr(0, 64));
@@ -51,7 +51,7 @@ TEST_SUITE("cache/disk/damage") {
     TEST_CASE("a damaged block of a large body ends its reading there, never with wrong bytes") {
         auto files = std::make_shared<memory_files>();
         store s{files, 64u << 20};
-        s.open_and_load();
+        s.open();
         const std::string url = "http://large/";
         const auto content = body_for(url, 600'000);
         s.put_surely(url, object(url, content.size()));
@@ -70,7 +70,7 @@ TEST_SUITE("cache/disk/damage") {
         auto files = std::make_shared<memory_files>();
         store s{files, 64u << 20};
         s.settings.patience = 20ms;
-        s.open_and_load();
+        s.open();
         const std::string url = "http://large/";
         const auto content = body_for(url, 600'000);
         s.put_surely(url, object(url, content.size()));

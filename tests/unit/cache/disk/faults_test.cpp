@@ -27,7 +27,7 @@ TEST_SUITE("cache/disk/faults") {
             s.put_surely(url_of(i), object(url_of(i), 1000 * i));
         }
         s.invalidate(url_of(3));
-        s.open_and_load();
+        s.open();
         for (unsigned i = 0; i < 20; ++i) {
             const auto got = s.find(url_of(i)).response;
             REQUIRE(bool{got} == (i != 3));
@@ -42,7 +42,7 @@ TEST_SUITE("cache/disk/faults") {
             CAPTURE(static_cast<int>(how));
             auto files = std::make_shared<memory_files>();
             store s{files};
-            s.open_and_load();
+            s.open();
             s.put_surely(url_of(1), object(url_of(1), 100));
             files->fail_when(
                 [](operation what, std::string_view) {
@@ -62,7 +62,7 @@ TEST_SUITE("cache/disk/faults") {
             REQUIRE(eventually([&] { return is_ready(s); }));
             s.put_surely(url_of(3), object(url_of(3), 100));
             CHECK(s->figures().trouble.empty());
-            s.open_and_load();
+            s.open();
             CHECK(s.has(url_of(1)));
             CHECK(s.has(url_of(3)));
         }
@@ -75,7 +75,7 @@ TEST_SUITE("cache/disk/faults") {
             auto files = std::make_shared<memory_files>();
             store s{files, smallest_store};
             s.settings.retry_after = s.settings.retry_at_most = 1ms;
-            s.open_and_load();
+            s.open();
             std::atomic<unsigned> seen{0};
             files->set_hook([&seen, n](operation what, std::string_view) {
                 if (what == operation::read_cached) {
@@ -99,7 +99,7 @@ TEST_SUITE("cache/disk/faults") {
             REQUIRE(s.put_until_found("http://b/", 100));
             s.close();
             s.files = files->after_kill();
-            s.open_and_load();
+            s.open();
             CHECK(s.has("http://b/"));
             for (const auto i : {4u, 14u, 24u, 34u}) {
                 CHECK_FALSE(s.has(url_of(i)));
@@ -111,7 +111,7 @@ TEST_SUITE("cache/disk/faults") {
         auto files = std::make_shared<memory_files>();
         store s{files, smallest_store};
         s.settings.retry_after = s.settings.retry_at_most = 1ms;
-        s.open_and_load();
+        s.open();
         std::atomic<bool> is_full{false};
         files->fail_when(
             [&is_full](operation what, std::string_view) {
@@ -135,7 +135,7 @@ TEST_SUITE("cache/disk/faults") {
             lost += found ? 0 : 1;
             if (!found) {
                 REQUIRE(eventually([&] { return s->figures().queued_purges == 0; }));
-                s.open_and_load();
+                s.open();
                 CHECK_FALSE(s.has(url));
             }
         }
@@ -146,7 +146,7 @@ TEST_SUITE("cache/disk/faults") {
         auto files = std::make_shared<memory_files>();
         store s{files, smallest_store};
         s.settings.retry_after = s.settings.retry_at_most = 1ms;
-        s.open_and_load();
+        s.open();
         const auto url = url_of(1);
         s.put_surely(url, object(url, 20'000, 1));
         std::atomic<bool> fails{true};
@@ -160,7 +160,7 @@ TEST_SUITE("cache/disk/faults") {
         REQUIRE(eventually([&] { return is_ready(s); }));
         CHECK_FALSE(s.has(url));
         REQUIRE(eventually([&] { return s->figures().queued_purges == 0; }));
-        s.open_and_load();
+        s.open();
         CHECK_FALSE(s.has(url));
     }
 
@@ -171,7 +171,7 @@ TEST_SUITE("cache/disk/faults") {
             auto files = std::make_shared<memory_files>();
             store s{files, smallest_store};
             s.settings.retry_after = s.settings.retry_at_most = 1ms;
-            s.open_and_load();
+            s.open();
             const auto url = url_of(1);
             s.put_surely(url, object(url, 100));
             const auto older = s.find(url).response;
@@ -192,7 +192,7 @@ TEST_SUITE("cache/disk/faults") {
             REQUIRE(eventually([&] { return is_ready(s); }));
             CHECK(s.has(url) == (what == change::longer));
             REQUIRE(eventually([&] { return s->figures().queued_purges == 0; }));
-            s.open_and_load();
+            s.open();
             CHECK(s.has(url) == (what == change::longer));
         }
     }
@@ -200,7 +200,7 @@ TEST_SUITE("cache/disk/faults") {
     TEST_CASE("a newer head of what can't be read takes that along, over a restart too") {
         auto files = std::make_shared<memory_files>();
         store s{files};
-        s.open_and_load();
+        s.open();
         const auto url = url_of(1);
         s.put_surely(url, object(url, 100));
         const auto older = s.find(url).response;
@@ -214,14 +214,14 @@ TEST_SUITE("cache/disk/faults") {
         files->set_hook({});
         CHECK_FALSE(s.has(url));
         REQUIRE(eventually([&] { return s->figures().queued_purges == 0; }));
-        s.open_and_load();
+        s.open();
         CHECK_FALSE(s.has(url));
     }
 
     TEST_CASE("a purge that can't be kept now is kept when it can, and only then said to be") {
         auto files = std::make_shared<memory_files>();
         store s{files};
-        s.open_and_load();
+        s.open();
         s.put_surely(url_of(1), object(url_of(1), 100));
         s.put_surely(url_of(2), object(url_of(2), 100));
         files->fail_when([](operation what, std::string_view path) {
@@ -247,7 +247,7 @@ TEST_SUITE("cache/disk/faults") {
             auto files = std::make_shared<memory_files>();
             store s{files, smallest_store};
             s.settings.retry_after = s.settings.retry_at_most = 1ms;
-            s.open_and_load();
+            s.open();
             s.put_surely(url_of(2), object(url_of(2), 10));
             s.invalidate("http://other/");  // the writer knows then that the index is whole
             // The first third of a page is written, and the rest fails: the record is in the first.
@@ -276,7 +276,7 @@ TEST_SUITE("cache/disk/faults") {
             CAPTURE(is_invalidated);
             auto files = std::make_shared<memory_files>();
             store s{files};
-            s.open_and_load();
+            s.open();
             const auto url = url_of(1);
             s.put_surely(url, object(url, 5000));
             s.invalidate("http://other/");  // the writer knows then that the index is whole
@@ -300,7 +300,7 @@ TEST_SUITE("cache/disk/faults") {
         "a directory that goes away is waited for, and one that is another's is not written to") {
         auto files = std::make_shared<memory_files>();
         store s{files, smallest_store};
-        s.open_and_load();
+        s.open();
         s.put_surely(url_of(0), object(url_of(0), 100));
         std::atomic<bool> gone{true};
         files->fail_when(
@@ -327,7 +327,7 @@ TEST_SUITE("cache/disk/faults") {
             },
             boost::system::errc::no_space_on_device);
         s.settings.write_queue = 128u << 10;
-        s.open_and_load();
+        s.open();
         for (unsigned i = 0; i < 400; ++i) {
             REQUIRE(eventually([&] { return s.put(url_of(i), object(url_of(i), 10'000)); }));
         }
@@ -347,7 +347,7 @@ TEST_SUITE("cache/disk/faults") {
             },
             boost::system::errc::no_space_on_device);
         s.settings.write_queue = 128u << 10;
-        s.open_and_load();
+        s.open();
         for (unsigned i = 0; i < 400; ++i) {
             REQUIRE(eventually([&] { return s.put(url_of(i), object(url_of(i), 10'000)); }));
         }
@@ -362,7 +362,7 @@ TEST_SUITE("cache/disk/faults") {
         store s{files, smallest_store};
         s.settings.write_queue = 128u << 10;
         s.settings.retry_after = s.settings.retry_at_most = 1ms;
-        s.open_and_load();
+        s.open();
         const auto segments = s->figures().segments;
         const auto put_enough_for = [&](std::uint64_t count) {
             const auto until = files->written_bytes() + (count << 18);
@@ -391,7 +391,7 @@ TEST_SUITE("cache/disk/faults") {
         store s{files, smallest_store};
         s.settings.write_queue = 128u << 10;
         s.settings.retry_after = s.settings.retry_at_most = 1ms;
-        s.open_and_load();
+        s.open();
         const auto until = files->written_bytes() + 2 * smallest_store;
         unsigned next = 0;
         const auto put_more = [&] {
@@ -419,7 +419,7 @@ TEST_SUITE("cache/disk/faults") {
     TEST_CASE("purges without end while the journal fails take bounded memory, and hold") {
         auto files = std::make_shared<memory_files>();
         store s{files, std::uint64_t{1} << 30};
-        s.open_and_load();
+        s.open();
         s.put_surely(url_of(1), object(url_of(1), 100));
         s.put_surely(url_of(2), object(url_of(2), 100));
         files->fail_when([](operation what, std::string_view path) {
@@ -436,7 +436,7 @@ TEST_SUITE("cache/disk/faults") {
         s.invalidate("http://other/");
         CHECK(files->contents("/store/purges").size() < 1u << 20);
         CHECK(s.has(url_of(2)));
-        s.open_and_load();
+        s.open();
         CHECK_FALSE(s.has(url_of(1)));
         CHECK_FALSE(s.has(url_of(2)));  // of so many it is not known which they were
     }

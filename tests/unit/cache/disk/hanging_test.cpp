@@ -23,7 +23,7 @@ TEST_SUITE("cache/disk/hanging") {
         store s{files};
         s.settings.patience = 20ms;
         s.settings.read_queue = 4;
-        s.open_and_load();
+        s.open();
         for (unsigned i = 0; i < 20; ++i) {
             s.put_surely(url_of(i), object(url_of(i), 100));
         }
@@ -64,7 +64,7 @@ TEST_SUITE("cache/disk/hanging") {
     TEST_CASE("while a newer response waits to be written, no older one is found") {
         auto files = std::make_shared<memory_files>();
         store s{files};
-        s.open_and_load();
+        s.open();
         const auto url = url_of(1);
         s.put_surely(url, object(url, 100, 1));
         hanging_disk disk{*files, {operation::write}};
@@ -81,7 +81,7 @@ TEST_SUITE("cache/disk/hanging") {
     TEST_CASE("the newer head of what is being written is kept with it") {
         auto files = std::make_shared<memory_files>();
         store s{files};
-        s.open_and_load();
+        s.open();
         const auto url = url_of(1);
         const stored_ptr current = object(url, 4000, 1);
         {
@@ -93,7 +93,7 @@ TEST_SUITE("cache/disk/hanging") {
             CHECK(s->freshen(key_of(url), url, *current, *updated, s.mark(url)));
         }
         s.put_surely("http://b/", object("http://b/", 100));
-        s.open_and_load();
+        s.open();
         const auto found = s.find(url).response;
         REQUIRE(found);
         CHECK(found->freshness().lifetime == 7h);
@@ -102,7 +102,7 @@ TEST_SUITE("cache/disk/hanging") {
     TEST_CASE("a large object that waits for the disk is known by its strong entity tag") {
         auto files = std::make_shared<memory_files>();
         store s{files};
-        s.open_and_load();
+        s.open();
         const std::string url = "http://l/";
         const auto key = key_of(url);
         const auto write = [&](unsigned length, std::string_view etag) {
@@ -140,7 +140,7 @@ TEST_SUITE("cache/disk/hanging") {
         auto files = std::make_shared<memory_files>();
         store s{files};
         s.settings.write_queue = 128u << 10;
-        s.open_and_load();
+        s.open();
         // Larger than the queue, which is empty: it leaves memory once, and would be in no tier then.
         const auto first = url_of(1);
         REQUIRE(s.put(first, object(first, 400'000)));
@@ -175,7 +175,7 @@ TEST_SUITE("cache/disk/hanging") {
         auto files = std::make_shared<memory_files>();
         store s{files};
         s.settings.write_queue = 32u << 10;
-        s.open_and_load();
+        s.open();
         hanging_disk disk{*files, {operation::write}};
         (void)s.put(url_of(2), object(url_of(2), 4000));
         REQUIRE(eventually([&] { return disk.is_met(); }));
@@ -199,7 +199,7 @@ TEST_SUITE("cache/disk/hanging") {
             store s{files};
             s.settings.write_queue = 32u << 10;
             s.settings.purge_queue = 50;
-            s.open_and_load();
+            s.open();
             const auto noted = url_of(3);
             s.put_surely(noted, object(noted, 100));
             const auto dropped = s.find(noted).response;
@@ -226,7 +226,7 @@ TEST_SUITE("cache/disk/hanging") {
                 CHECK_FALSE(s.has(url));
             }
             REQUIRE(eventually([&] { return s->figures().queued_purges == 0; }));
-            s.open_and_load();
+            s.open();
             for (const auto& url : urls) {
                 CHECK_FALSE(s.has(url));
             }
@@ -238,7 +238,7 @@ TEST_SUITE("cache/disk/hanging") {
             CAPTURE(is_late);
             auto files = std::make_shared<memory_files>();
             store s{files};
-            s.open_and_load();
+            s.open();
             s.put_surely(url_of(2), object(url_of(2), 100));
             s.invalidate("http://other/");  // the writer knows then that the index is whole
             const auto url = url_of(1);
@@ -272,7 +272,7 @@ TEST_SUITE("cache/disk/hanging") {
                 CAPTURE(is_head);
                 auto files = std::make_shared<memory_files>();
                 store s{files};
-                s.open_and_load();
+                s.open();
                 const auto url = url_of(1);
                 s.put_surely(url, object(url, 100, 1));
                 const auto older = s.find(url).response;
@@ -305,7 +305,7 @@ TEST_SUITE("cache/disk/hanging") {
                 };
                 CHECK_FALSE(is_older(s.find(url).response));
                 REQUIRE(eventually([&] { return s->figures().queued_purges == 0; }));
-                s.open_and_load();
+                s.open();
                 CHECK_FALSE(is_older(s.find(url).response));
             }
         }
@@ -315,7 +315,7 @@ TEST_SUITE("cache/disk/hanging") {
         auto files = std::make_shared<memory_files>();
         store s{files};
         s.settings.write_queue = 64u << 10;
-        s.open_and_load();
+        s.open();
         s.put_surely(url_of(1), object(url_of(1), 100));
         hanging_disk disk{*files, {operation::write}};
         // What comes before it hangs is on its way already, and takes no room in the queue.
@@ -336,7 +336,7 @@ TEST_SUITE("cache/disk/hanging") {
     TEST_CASE("how far the writer is behind is the age of the oldest that is in no file") {
         auto files = std::make_shared<memory_files>();
         store s{files};
-        s.open_and_load();
+        s.open();
         const auto is_written = [&] { return s->figures().behind == 0s; };
         s.put_surely(url_of(1), object(url_of(1), 100));
         REQUIRE(eventually(is_written));
@@ -361,7 +361,7 @@ TEST_SUITE("cache/disk/hanging") {
         auto files = std::make_shared<memory_files>();
         store s{files};
         s.settings.purge_queue = 50;
-        s.open_and_load();
+        s.open();
         for (unsigned i = 0; i < 200; ++i) {
             s.put_surely(url_of(i), object(url_of(i), 100));
         }
@@ -397,7 +397,7 @@ TEST_SUITE("cache/disk/hanging") {
         CHECK_FALSE(s.has(url_of(1)));
         s.put_surely(url_of(1), object(url_of(1), 100, 1));
         s.put_surely(url_of(100), object(url_of(100), 100, 1));
-        s.open_and_load();
+        s.open();
         CHECK(s.has(url_of(1)));
         CHECK(s.has(url_of(100)));
         for (unsigned i = 2; i < 100; ++i) {

@@ -205,11 +205,11 @@ TEST_SUITE("cache/disk/journal") {
             } else {
                 files->damage("/store/purges", journal_header_bytes + 20, "x");
             }
-            s.open_and_load();
+            s.open();
             CHECK_FALSE(s.has(url_of(1)));
             CHECK(s->secret().seed() == seed);
             s.put_surely(url_of(4), object(url_of(4), 10));
-            s.open_and_load();
+            s.open();
             CHECK(s.has(url_of(4)));
         }
     }
@@ -221,10 +221,10 @@ TEST_SUITE("cache/disk/journal") {
         s.put_surely(url_of(1), object(url_of(1), 10));
         s.close();
         std::filesystem::resize_file(dir.file("store") + "/purges", std::uintmax_t{1} << 40);
-        s.open_and_load();
+        s.open();
         CHECK_FALSE(s.has(url_of(1)));
         s.put_surely(url_of(2), object(url_of(2), 10));
-        s.open_and_load();
+        s.open();
         CHECK(s.has(url_of(2)));
     }
 
@@ -245,7 +245,7 @@ TEST_SUITE("cache/disk/journal") {
         CHECK(files->taken() <= smallest_store);
         s.close();
         s.files = files->after_kill();
-        s.open_and_load();
+        s.open();
         for (unsigned i = 0; i <= 20; ++i) {
             CHECK_FALSE(s.has(url_of(i)));
         }
@@ -254,7 +254,7 @@ TEST_SUITE("cache/disk/journal") {
     TEST_CASE("unsafe methods on URLs that the disk has nothing of end nothing that it has") {
         auto files = std::make_shared<memory_files>();
         store s{files, smallest_store};
-        s.open_and_load();
+        s.open();
         const auto there = url_of(1), ended = url_of(2);
         s.put_surely(there, object(there, 10));
         s.put_surely(ended, object(ended, 10));
@@ -276,11 +276,11 @@ TEST_SUITE("cache/disk/journal") {
 
     TEST_CASE("of what was purged by an order the next start knows, be it on this disk or not") {
         store s{std::make_shared<memory_files>()};
-        s.open_and_load();
+        s.open();
         s.invalidate("http://first/");
         s.invalidate("http://invalidated/");
         s.purge("http://purged/");
-        s.open_and_load();
+        s.open();
         const auto known = s->take_purged_before();
         const auto knows = [&known](std::string_view url) {
             return std::find(known.urls.begin(), known.urls.end(), key_of(url)) != known.urls.end();
@@ -314,7 +314,7 @@ TEST_SUITE("cache/disk/journal") {
             s.put_surely("http://a/c", object("http://a/c", 10));
             s.close();
             s.files = files->after_kill();
-            s.open_and_load();
+            s.open();
             CHECK_FALSE(s.has("http://a/b"));
             CHECK(s.has("http://a/c"));
         }
@@ -334,7 +334,7 @@ TEST_SUITE("cache/disk/journal") {
         }
         s.keep_bans();
         CHECK(files->contents("/store/purges").size() <= 128u << 10);
-        s.open_and_load();
+        s.open();
         CHECK_FALSE(s.has("http://a/b"));
     }
 }

@@ -25,7 +25,7 @@ constexpr std::size_t batch = 128u << 10;  // what a reply asks for
 struct large_stored {
     explicit large_stored(bool is_cold) {
         s.settings.segment = 8 * mebibyte;  // so that extents are of one mebibyte
-        s.open_and_load();
+        s.open();
         s.put_surely(url, object(url, size));
         response = s.find(url).response;
         REQUIRE(response);

@@ -36,16 +36,16 @@ TEST_SUITE("cache/disk/lending") {
     TEST_CASE("what was put before a store is lent is found by who has it, and here as before") {
         const auto files = std::make_shared<memory_files>();
         store old{files};
-        old.open_and_load();
+        old.open();
         old.settings.write_after = 1h;
-        old.open_and_load();
+        old.open();
         REQUIRE(old.put(url_of(1), object(url_of(1), 1000)));  // waits for the writer
         REQUIRE(old->lend(tests::patience).empty());
         CHECK(old->is_lent());
         CHECK(old->figures().state == tier_state::reading);
         CHECK_FALSE(old.put(url_of(2), object(url_of(2), 1000)));
         store next{files};
-        next.open_and_load();
+        next.open();
         CHECK(next.has(url_of(1)));
         CHECK(old.has(url_of(1)));
         next.put_surely(url_of(2), object(url_of(2), 1000));
@@ -55,7 +55,7 @@ TEST_SUITE("cache/disk/lending") {
     TEST_CASE("a purge before is in the journal of who has the store; one meanwhile is answered") {
         const auto files = std::make_shared<memory_files>();
         store old{files};
-        old.open_and_load();
+        old.open();
         for (const unsigned one : {1u, 2u, 3u}) {
             old.put_surely(url_of(one), object(url_of(one), 1000));
         }
@@ -63,7 +63,7 @@ TEST_SUITE("cache/disk/lending") {
         REQUIRE(old->lend(tests::patience).empty());
         old.invalidate(url_of(2));  // and its call comes
         store next{files};
-        next.open_and_load();
+        next.open();
         CHECK_FALSE(next.has(url_of(1)));
         CHECK(next.has(url_of(2)));  // of this it is told by other ways (server/UPGRADE.md)
         CHECK_FALSE(old.has(url_of(2)));
@@ -73,14 +73,14 @@ TEST_SUITE("cache/disk/lending") {
     TEST_CASE("a store that is taken back is written again, and knows what was purged meanwhile") {
         const auto files = std::make_shared<memory_files>();
         store old{files};
-        old.open_and_load();
+        old.open();
         for (const unsigned one : {1u, 2u}) {
             old.put_surely(url_of(one), object(url_of(one), 1000));
         }
         REQUIRE(old->lend(tests::patience).empty());
         {
             store next{files};
-            next.open_and_load();
+            next.open();
             CHECK_FALSE(old->take_back());  // somebody has it
         }
         old.invalidate(url_of(1));
@@ -89,7 +89,7 @@ TEST_SUITE("cache/disk/lending") {
         CHECK(old->figures().state == tier_state::ready);
         CHECK(old.has(url_of(2)));
         old.invalidate(url_of(2));
-        old.open_and_load();
+        old.open();
         CHECK_FALSE(old.has(url_of(1)));
         CHECK_FALSE(old.has(url_of(2)));
         CHECK(old.has(url_of(3)));
@@ -98,7 +98,7 @@ TEST_SUITE("cache/disk/lending") {
     TEST_CASE("what is stored behind a purge by who had the store is younger than that") {
         const auto files = std::make_shared<memory_files>();
         store old{files, smallest_store};
-        old.open_and_load();
+        old.open();
         const auto url = url_of(1);
         old.put_surely(url, object(url, 1000, 1));
         // Whoever has the store next can't read all of it, and so begins a segment of its own.
@@ -106,14 +106,14 @@ TEST_SUITE("cache/disk/lending") {
         REQUIRE(old->lend(tests::patience).empty());
         {
             store next{files, smallest_store};
-            next.open_and_load();
+            next.open();
             next.invalidate(url);
         }
         REQUIRE(old->take_back());
         old.invalidate(url);  // it was told of it
         REQUIRE(eventually([&] { return old->figures().state == tier_state::ready; }));
         old.put_surely(url, object(url, 1000, 2));
-        old.open_and_load();
+        old.open();
         REQUIRE(old.has(url));
         CHECK(whole_body(*old.find(url).response) == body_for(url, 1000, 2));
     }
@@ -121,7 +121,7 @@ TEST_SUITE("cache/disk/lending") {
     TEST_CASE("bans behind the loan, and during it, meet what was stored by who had the store") {
         const auto files = std::make_shared<memory_files>();
         store old{files};
-        old.open_and_load();
+        old.open();
         const auto ban = [](store& in, unsigned number) {
             in.purges->ban_prefix(url_of(number), "", purge_mode::hard, resident_now());
             in.keep_bans();
@@ -131,7 +131,7 @@ TEST_SUITE("cache/disk/lending") {
         REQUIRE(old->lend(tests::patience).empty());
         {
             store next{files};
-            next.open_and_load();
+            next.open();
             for (const unsigned number : {8u, 7u}) {
                 ban(next, number);
             }
@@ -144,7 +144,7 @@ TEST_SUITE("cache/disk/lending") {
         REQUIRE(old->take_back());
         REQUIRE(old.put_until_found(url_of(5), 1000));
         ban(old, 3);
-        old.open_and_load();
+        old.open();
         CHECK(old.has(url_of(1)));
         CHECK_FALSE(old.has(url_of(2)));
         CHECK_FALSE(old.has(url_of(3)));
@@ -157,7 +157,7 @@ TEST_SUITE("cache/disk/lending") {
     TEST_CASE("no segment is used again while who lent the store reads it, and then they are") {
         const tests::temp_dir dir;
         store old{system_files(), smallest_store, dir.file("store")};
-        old.open_and_load();
+        old.open();
         const auto last = fill(old, 0);
         std::vector<std::string> kept;
         for (unsigned one = 0; one < last; ++one) {
@@ -168,7 +168,7 @@ TEST_SUITE("cache/disk/lending") {
         REQUIRE(kept.size() > 50);
         REQUIRE(old->lend(tests::patience).empty());
         store next{system_files(), smallest_store, dir.file("store")};
-        next.open_and_load();
+        next.open();
         const auto before = next->figures();
         for (unsigned one = last; one < last + 200; ++one) {  // more than the store can have
             REQUIRE(eventually([&] { return next.put(url_of(one), object(url_of(one), 12'000)); }));
@@ -190,11 +190,11 @@ TEST_SUITE("cache/disk/lending") {
     TEST_CASE("a failed write while who lent the store reads it stops no writing for good") {
         const auto files = std::make_shared<memory_files>();
         store old{files, smallest_store};
-        old.open_and_load();
+        old.open();
         const auto last = fill(old, 0);
         REQUIRE(old->lend(tests::patience).empty());
         store next{files, smallest_store};
-        next.open_and_load();
+        next.open();
         std::atomic<bool> fails{true};
         files->fail_when([&fails](operation what, std::string_view path) {
             return what == operation::write && path.starts_with("/store/s-") &&
@@ -218,7 +218,7 @@ TEST_SUITE("cache/disk/lending") {
         const auto files = std::make_shared<memory_files>();
         store old{files, larger};
         old.settings.carry = 0;
-        old.open_and_load();
+        old.open();
         unsigned number = 0;
         const auto put_until = [&number](store& s, const auto& condition) {
             for (; !condition(); ++number) {
@@ -239,7 +239,7 @@ TEST_SUITE("cache/disk/lending") {
         put_until(old, [&] { return header_of_last() != before; });
         REQUIRE(old->lend(tests::patience).empty());
         store next{files, smallest_store};
-        next.open_and_load();
+        next.open();
         REQUIRE(next->figures().segments < old->figures().segments);
         std::atomic<bool> fails{true};
         files->fail_when([&fails](operation what, std::string_view path) {
@@ -251,7 +251,7 @@ TEST_SUITE("cache/disk/lending") {
         files->set_hook({});
         {
             store again{files->after_kill(), larger};
-            again.open_and_load();
+            again.open();
             CHECK(again->figures().segments == old->figures().segments);
             CHECK(again->figures().objects > 0);
             CHECK_FALSE(again.has(purged));
@@ -265,7 +265,7 @@ TEST_SUITE("cache/disk/lending") {
     TEST_CASE("a store whose disk does not answer is not lent, and goes on") {
         const auto files = std::make_shared<memory_files>();
         store s{files};
-        s.open_and_load();
+        s.open();
         s.put_surely(url_of(1), object(url_of(1), 1000));
         {
             const hanging_disk disk{*files, {operation::write}};

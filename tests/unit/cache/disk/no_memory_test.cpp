@@ -116,7 +116,7 @@ TEST_SUITE("cache/disk/no_memory") {
             auto files = std::make_shared<memory_files>();
             store s{files};
             s.settings.retry_after = s.settings.retry_at_most = 500ms;
-            s.open_and_load();
+            s.open();
             const shortage lack{*files, any(what), 0};
             (void)s.put(url_of(1), object(url_of(1), 100));
             REQUIRE(eventually([&] { return s->figures().state == tier_state::reading; }));
@@ -125,7 +125,7 @@ TEST_SUITE("cache/disk/no_memory") {
             REQUIRE(eventually([&] { return is_idle(s); }));
             CHECK(s->figures().trouble.empty());
             s.put_surely(url_of(1), object(url_of(1), 100));
-            s.open_and_load();
+            s.open();
             CHECK(s.has(url_of(1)));
         }
     }
@@ -140,7 +140,7 @@ TEST_SUITE("cache/disk/no_memory") {
             store s{files, smallest_store};
             s.settings.retry_after = s.settings.retry_at_most = 1ms;
             s.settings.told = &nobody;
-            s.open_and_load();
+            s.open();
             for (unsigned i = 0; i < 6; ++i) {
                 s.put_surely(url_of(i), object(url_of(i), 100 + 2000 * i));
             }
@@ -193,7 +193,7 @@ TEST_SUITE("cache/disk/no_memory") {
             REQUIRE(is_put_in_the_end(s, url_of(11), 90'000));
             s.close();
             s.files = files->after_kill();
-            s.open_and_load();
+            s.open();
             is_as_it_was_left(true);
             const auto small = s.find(url_of(10)).response;
             const auto extended = s.find(url_of(11)).response;
@@ -214,7 +214,7 @@ TEST_SUITE("cache/disk/no_memory") {
             s.settings.write_queue = 256u << 10;
             s.settings.carry = 0.5;
             s.settings.retry_after = s.settings.retry_at_most = 1ms;
-            s.open_and_load();
+            s.open();
             unsigned next = 0;
             const auto last = "/store/" + segment_name(s->figures().segments - 1);
             REQUIRE(eventually([&] {
@@ -233,7 +233,7 @@ TEST_SUITE("cache/disk/no_memory") {
             REQUIRE(s.put_until_found("http://b/", 100));
             REQUIRE(eventually([&] { return is_idle(s); }));
             troubled += s->figures().write_errors != 0 ? 1 : 0;
-            s.open_and_load();
+            s.open();
             CHECK(s.has("http://b/"));
             CHECK(s->figures().damaged == 0);
             CHECK(s->figures().objects > 100);
@@ -246,14 +246,14 @@ TEST_SUITE("cache/disk/no_memory") {
             CAPTURE(still);
             auto files = std::make_shared<memory_files>();
             store s{files};
-            s.open_and_load();
+            s.open();
             s.put_surely(url_of(1), object(url_of(1), 100));
             s.put_surely(url_of(2), object(url_of(2), 100));
             const shortage lack{*files, any(operation::write), still};
             (void)s.put(url_of(3), object(url_of(3), 100));
             s.lately->note(key_of(url_of(1)));
             s->invalidate(key_of(url_of(1)));
-            s.open_and_load();
+            s.open();
             CHECK(lack.is_met());
             CHECK_FALSE(s.has(url_of(1)));
             CHECK(s.has(url_of(2)));
@@ -268,7 +268,7 @@ TEST_SUITE("cache/disk/no_memory") {
             auto files = std::make_shared<memory_files>();
             store s{files};
             s.settings.retry_after = s.settings.retry_at_most = 1ms;
-            s.open_and_load();
+            s.open();
             s.put_surely(url_of(1), object(url_of(1), 100));
             const shortage lack{*files, any(operation::write), still};
             (void)s.put(url_of(2), object(url_of(2), 100));
@@ -287,7 +287,7 @@ TEST_SUITE("cache/disk/no_memory") {
         store s{files, smallest_store};
         deaf nobody;
         s.settings.told = &nobody;
-        s.open_and_load();
+        s.open();
         for (unsigned i = 0; i < 60; ++i) {
             s.put_surely(url_of(i), object(url_of(i), 10'000));
         }
@@ -300,7 +300,7 @@ TEST_SUITE("cache/disk/no_memory") {
                                 },
                                 still,
                                 3};
-            s.open_and_load();
+            s.open();
             CHECK(lack.is_met());
             CHECK(s->figures().objects == 60);
             CHECK(s->figures().read_errors == 0);
@@ -314,7 +314,7 @@ TEST_SUITE("cache/disk/no_memory") {
     TEST_CASE("a read that lacks memory is absent, and there the next time") {
         auto files = std::make_shared<memory_files>();
         store s{files, 64u << 20};
-        s.open_and_load();
+        s.open();
         const std::string of_extents = "http://large/";
         const auto content = body_for(of_extents, 600'000);
         s.put_surely(url_of(1), object(url_of(1), 5000));
@@ -350,7 +350,7 @@ TEST_SUITE("cache/disk/no_memory") {
             CAPTURE(still);
             auto files = std::make_shared<memory_files>();
             store s{files};
-            s.open_and_load();
+            s.open();
             s.put_surely(url_of(1), object(url_of(1), 100));
             const auto found = s.find(url_of(1)).response;
             REQUIRE(found);
@@ -371,7 +371,7 @@ TEST_SUITE("cache/disk/no_memory") {
                 s.invalidate(url_of(1));
             }
             REQUIRE(eventually([&] { return is_idle(s); }));
-            s.open_and_load();
+            s.open();
             CHECK_FALSE(s.has(url_of(1)));
         }
         CHECK(refused > 0);
@@ -384,7 +384,7 @@ TEST_SUITE("cache/disk/no_memory") {
             const bool is_soft = still % 2 == 0;
             auto files = std::make_shared<memory_files>();
             store s{files};
-            s.open_and_load();
+            s.open();
             s.put_surely(url_of(1), object(url_of(1), 100));
             std::atomic<unsigned> kept{0};
             std::function<void()> count = [&kept] { ++kept; };

@@ -31,7 +31,7 @@ TEST_SUITE("cache/disk/opening") {
         }
         CHECK(said.find(dir.file("store")) != std::string::npos);
         CHECK(said.find("process " + std::to_string(::getpid())) != std::string::npos);
-        s.open_and_load();  // the lock goes with the tier
+        s.open();  // the lock goes with the tier
     }
 
     TEST_CASE("whichever bit of one superblock is flipped, the other is read and the one mended") {
@@ -49,13 +49,13 @@ TEST_SUITE("cache/disk/opening") {
                 CAPTURE(bit);
                 const char bent = static_cast<char>(right[bit / 8] ^ (1 << bit % 8));
                 files->damage(path, bit / 8, {&bent, 1});
-                s.open_and_load();
+                s.open();
                 CHECK(s.has(url_of(1)));
                 s.close();
                 CHECK(files->contents(path) == right);
             }
             REQUIRE_FALSE(files->remove(path));
-            s.open_and_load();
+            s.open();
             CHECK(s.has(url_of(1)));
             s.close();
             CHECK(files->contents(path) == right);
@@ -65,7 +65,7 @@ TEST_SUITE("cache/disk/opening") {
                        ? boost::system::errc::make_error_code(boost::system::errc::io_error)
                        : error_code{};
         });
-        s.open_and_load();
+        s.open();
         CHECK(s.has(url_of(1)));
     }
 
@@ -133,7 +133,7 @@ TEST_SUITE("cache/disk/opening") {
         s.close();
         CHECK(files->taken() > 8u << 20);
         s.settings.size = 8u << 20;
-        s.open_and_load();
+        s.open();
         CHECK(files->taken() <= 8u << 20);
         CHECK(s->figures().objects > 100);
         s.put_surely("http://b/", object("http://b/", 10));

@@ -114,7 +114,7 @@ TEST_SUITE("cache/disk/power_cut") {
             s.settings.write_queue = 256u << 10;
             std::map<unsigned, history> known;
             for (int life = 0; life < 3; ++life) {
-                s.open();
+                s.begin_to_open();
                 for (auto turns = random() % 250; turns != 0; --turns) {
                     disturb(s, known, random);
                 }
@@ -142,11 +142,11 @@ TEST_SUITE("cache/disk/power_cut") {
                 disturb(s, known, random);
             }
             s.close();
-            s.open_and_load();
+            s.open();
             const auto before = check(s, known);
             s.close();
             s.files = files->cut(seed);
-            s.open_and_load();
+            s.open();
             CHECK(check(s, known) == before);
             CHECK(s->figures().damaged == 0);
         }
@@ -167,7 +167,7 @@ TEST_SUITE("cache/disk/power_cut") {
             }
             s.close();
             s.files = files->cut(seed);
-            s.open_and_load();
+            s.open();
             (void)check(s, known);
         }
     }
@@ -203,7 +203,7 @@ TEST_SUITE("cache/disk/power_cut") {
                 }
             }
             store s{hurt, smallest_store};
-            s.open_and_load();
+            s.open();
             auto so_far = known;
             (void)check(s, so_far);
             for (int turns = 0; turns < 20; ++turns) {

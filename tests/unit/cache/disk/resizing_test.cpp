@@ -43,7 +43,7 @@ TEST_SUITE("cache/disk/resizing") {
         auto files = std::make_shared<memory_files>();
         store s{files, 64u << 20};
         s.settings.segment = 16u << 20;
-        s.open_and_load();
+        s.open();
         REQUIRE(s->figures().segments == 3);
         constexpr unsigned objects = 2000;  // more than one segment
         put_many(s, objects);
@@ -57,7 +57,7 @@ TEST_SUITE("cache/disk/resizing") {
             const auto copy = files->after_kill();
             store smaller{copy, 8u << 20};
             smaller.settings.segment = segment;
-            smaller.open_and_load();
+            smaller.open();
             CHECK(smaller->figures().state == tier_state::ready);
             CHECK(smaller->figures().segments >= fewest_segments);
             CHECK(smaller->figures().objects == 0);
@@ -74,7 +74,7 @@ TEST_SUITE("cache/disk/resizing") {
             smaller.invalidate(url_of(2));
             // It is as large as it is from then on, and keeps what it has.
             for (int starts = 0; starts < 2; ++starts) {
-                smaller.open_and_load();
+                smaller.open();
                 CHECK_FALSE(smaller->take_purged_before().all);
                 CHECK(smaller->figures().objects == 1);
                 CHECK(has_version(smaller, url_of(1), 1));
@@ -94,25 +94,25 @@ TEST_SUITE("cache/disk/resizing") {
         auto files = std::make_shared<memory_files>();
         store s{files, 16u << 20};
         s.settings.segment = segment;
-        s.open_and_load();
+        s.open();
         put_many(s, 20);
         s.settings.size = least_size_for(segment);
-        s.open_and_load();
+        s.open();
         CHECK(s->figures().segments == fewest_segments);
         CHECK(s->figures().objects == 20);
         put_many(s, 1000);  // two segments do
         CHECK(s->figures().evicted > 0);
-        s.open_and_load();
+        s.open();
         CHECK(has_version(s, url_of(999), 0));
     }
 
     TEST_CASE("a store that is made with too large segments for its size has smaller ones") {
         store s{std::make_shared<memory_files>(), 20u << 20};
         s.settings.segment = 16u << 20;
-        s.open_and_load();
+        s.open();
         CHECK(s->figures().segments >= fewest_segments);
         put_many(s, 20);
-        s.open_and_load();
+        s.open();
         CHECK(s->figures().objects == 20);
     }
 
@@ -126,7 +126,7 @@ TEST_SUITE("cache/disk/resizing") {
         {
             store s{made, larger};
             s.settings.segment = 2u << 20;
-            s.open_and_load();
+            s.open();
             s.put_surely(purged, object(purged, body_bytes));
             s.put_surely(replaced, object(replaced, body_bytes, 1));
             put_many(s, objects);
@@ -146,7 +146,7 @@ TEST_SUITE("cache/disk/resizing") {
             });
             {
                 store s{files, smallest_store};
-                s.open();
+                s.begin_to_open();
                 files->set_hook({});
             }
             if (!after) {
@@ -155,7 +155,7 @@ TEST_SUITE("cache/disk/resizing") {
             CAPTURE(cuts);
             // The operator may have thought better of it.
             store s{after, cuts % 2 == 0 ? smallest_store : larger};
-            s.open_and_load();
+            s.open();
             CHECK_FALSE(s.has(purged));
             CHECK((!s.has(replaced) || has_version(s, replaced, 2)));
             unsigned wrong = 0;
@@ -164,7 +164,7 @@ TEST_SUITE("cache/disk/resizing") {
             }
             CHECK(wrong == 0);
             s.put_surely(url_of(1), object(url_of(1), body_bytes, 1));
-            s.open_and_load();
+            s.open();
             CHECK(has_version(s, url_of(1), 1));
             CHECK_FALSE(s.has(purged));
         }
@@ -176,7 +176,7 @@ TEST_SUITE("cache/disk/resizing") {
         const auto files = std::make_shared<memory_files>();
         store old{files, 16u << 20};
         old.settings.segment = segment;
-        old.open_and_load();
+        old.open();
         put_many(old, 20);
         REQUIRE(old->lend(tests::patience).empty());
         const auto names = files->paths();
@@ -199,10 +199,10 @@ TEST_SUITE("cache/disk/resizing") {
         REQUIRE(old.put_until_found(url_of(20), body_bytes));
         CHECK(has_version(old, url_of(1), 0));
         old.close();
-        next.open_and_load();
+        next.open();
         CHECK_FALSE(next.has(url_of(1)));
         next.put_surely(url_of(1), object(url_of(1), body_bytes, 1));
-        next.open_and_load();
+        next.open();
         CHECK(has_version(next, url_of(1), 1));
     }
 }

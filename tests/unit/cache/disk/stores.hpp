@@ -74,15 +74,16 @@ struct store {
         settings.retry_at_most = 20ms;
     }
 
-    /// Opens it anew; what was in memory is forgotten.
-    void open() {
+    /// Opens it anew; what was in memory is forgotten. What is stored is looked at meanwhile: a variant or a newer head
+    /// that comes before that is over is not written.
+    void begin_to_open() {
         tiers.reset();
         purges = std::make_unique<purge_list>();
         lately = std::make_unique<invalidations>();
         tiers = std::make_unique<tier>(settings, files, *purges, *lately);
     }
-    void open_and_load() {
-        open();
+    void open() {
+        begin_to_open();
         REQUIRE(eventually([this] { return tiers->figures().state != tier_state::loading; }));
     }
     void close() { tiers.reset(); }
@@ -90,7 +91,7 @@ struct store {
     void go_on_with(std::shared_ptr<filesystem> system) {
         close();
         files = std::move(system);
-        open_and_load();
+        open();
     }
     tier& operator*() { return *tiers; }
     tier* operator->() { return tiers.get(); }

@@ -68,7 +68,7 @@ TEST_SUITE("cache/disk/tier") {
             CAPTURE(kill);
             s.close();
             s.files = kill ? killed : files;
-            s.open_and_load();
+            s.open();
             CHECK(s->secret().seed() == secret);
             CHECK(s->figures().objects == 50);
             for (unsigned i = 0; i < 50; ++i) {
@@ -90,7 +90,7 @@ TEST_SUITE("cache/disk/tier") {
         for (int i = 0; i < 2; ++i) {
             CHECK(bytes_of(*s.find(url_of(1)).response->content()) == body_for(url_of(1), 300, 4));
             CHECK(s->figures().objects == 1);
-            s.open_and_load();
+            s.open();
         }
     }
 
@@ -119,7 +119,7 @@ TEST_SUITE("cache/disk/tier") {
             CHECK(bytes_of(*s.find(url, german).response->content()) == body_for(url, 500, 1));
             CHECK(bytes_of(*s.find(url, english).response->content()) == body_for(url, 500, 2));
             CHECK(s.find(url, language("fr")).what == lookup::other_variant);
-            s.open_and_load();
+            s.open();
         }
         s.invalidate(url);
         CHECK(s.find(url, german).what == lookup::absent);
@@ -146,7 +146,7 @@ TEST_SUITE("cache/disk/tier") {
                 return there ? there->wait() : packed_wait{};
             };
             CHECK(eventually([&] { return wait_of() == made->wait; }));
-            s.open_and_load();
+            s.open();
             CHECK(wait_of() == made->wait);
             const auto current = s.find(url).response;
             auto newer = current->draft_without_content();
@@ -158,7 +158,7 @@ TEST_SUITE("cache/disk/tier") {
                 return there && there->freshness().lifetime == 2h;
             }));
             CHECK(wait_of() == made->wait);
-            s.open_and_load();
+            s.open();
             CHECK(wait_of() == made->wait);
         }
     }
@@ -207,14 +207,14 @@ TEST_SUITE("cache/disk/tier") {
                 CHECK(read(*got.response->on_disk(), begin, end) ==
                       content.substr(begin, end - begin));
             }
-            s.open_and_load();
+            s.open();
         }
     }
 
     TEST_CASE("a large object is found as soon as it is whole, small ones when a piece is") {
         store s{std::make_shared<memory_files>()};
         s.settings.write_after = 1h;
-        s.open_and_load();
+        s.open();
         s.invalidate("http://other/");  // loading over, the writer looks once whatever waits
         const auto small = object("http://small/", 100);
         REQUIRE(s.put("http://small/", small));
@@ -239,7 +239,7 @@ TEST_SUITE("cache/disk/tier") {
     TEST_CASE("a newer head of a large object does not wait for more either") {
         store s{std::make_shared<memory_files>()};
         s.settings.write_after = 1h;
-        s.open_and_load();
+        s.open();
         const std::string url = "http://large/";
         REQUIRE(s.put(url, object(url, 300'000)));
         REQUIRE(eventually([&] { return s.has(url); }));
@@ -302,7 +302,7 @@ TEST_SUITE("cache/disk/tier") {
             REQUIRE(s->freshen(key_of(url), url, *current, *updated, s.mark(url)));
             REQUIRE(eventually([&] { return s.find(url).response->freshness().lifetime == 7h; }));
         }
-        s.open_and_load();
+        s.open();
         for (const std::string url : {"http://small/", "http://large/"}) {
             const std::size_t size = url == "http://small/" ? 900 : 500'000;
             const auto got = s.find(url).response;
@@ -333,7 +333,7 @@ TEST_SUITE("cache/disk/tier") {
         (void)s->drop(key_of(url_of(1)), *now);
         REQUIRE(eventually([&] { return !s.has(url_of(1)); }));
         s.close();
-        s.open_and_load();
+        s.open();
         CHECK_FALSE(s.has(url_of(1)));
         CHECK(s.has(url_of(2)));
     }
@@ -452,7 +452,7 @@ TEST_SUITE("cache/disk/tier") {
                 CHECK(found->purged_softly());
                 CHECK(http::remaining(found->freshness(), resident_now()) <= 0s);
             }
-            s.open_and_load();
+            s.open();
             const auto said = s.purges->judge("http://a/below/prefix", {}, 0);
             REQUIRE(said.soft);
             CHECK(*said.soft <= resident_now());
@@ -498,7 +498,7 @@ TEST_SUITE("cache/disk/tier") {
 
     TEST_CASE("a newer head without the tag that was purged meanwhile is refused") {
         store s{std::make_shared<memory_files>()};
-        s.open_and_load();
+        s.open();
         for (const auto mode : {purge_mode::hard, purge_mode::soft}) {
             const auto url = url_of(mode == purge_mode::hard ? 1 : 2);
             auto tagged = object(url, 100);
@@ -518,7 +518,7 @@ TEST_SUITE("cache/disk/tier") {
     TEST_CASE("a newer head that can't be read is not answered by the older one") {
         auto files = std::make_shared<memory_files>();
         store s{files};
-        s.open_and_load();
+        s.open();
         const auto url = url_of(1);
         s.put_surely(url, object(url, 100));
         const auto current = s.find(url).response;

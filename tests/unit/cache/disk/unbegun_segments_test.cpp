@@ -36,7 +36,7 @@ TEST_SUITE("cache/disk/unbegun_segments") {
         store s{files, smallest_store};
         s.settings.write_queue = 128u << 10;
         s.settings.carry = 0;
-        s.open_and_load();
+        s.open();
         const auto url = url_of(0);
         s.put_surely(url, object(url, 100, 1));
         unsigned next = 1;
@@ -67,7 +67,7 @@ TEST_SUITE("cache/disk/unbegun_segments") {
         store s{files, smallest_store};
         s.settings.write_queue = 128u << 10;
         s.settings.carry = 0;
-        s.open_and_load();
+        s.open();
         for (const auto* url : {"http://hard/", "http://soft/", "http://there/"}) {
             s.put_surely(url, object(url, 100));
         }
@@ -112,7 +112,7 @@ TEST_SUITE("cache/disk/unbegun_segments") {
             return what == operation::sync && path == "/store/s-00000000" && !met.exchange(true);
         });
         store s{files, smallest_store};
-        s.open_and_load();
+        s.open();
         const auto url = url_of(1);
         REQUIRE(s.put_until_found(url_of(0), 30'000));
         REQUIRE(met);
@@ -124,7 +124,7 @@ TEST_SUITE("cache/disk/unbegun_segments") {
         REQUIRE(kept.get_future().wait_for(tests::patience) == std::future_status::ready);
         CHECK(s.find(url).response->purged_softly());
         s.invalidate(url);
-        s.open_and_load();
+        s.open();
         CHECK_FALSE(s.has(url));
     }
 
@@ -134,7 +134,7 @@ TEST_SUITE("cache/disk/unbegun_segments") {
             CAPTURE(is_damaged);
             auto files = std::make_shared<memory_files>();
             store s{files, smallest_store};
-            s.open_and_load();
+            s.open();
             s.put_surely("http://first/", object("http://first/", 100));
             s.put_surely("http://purged/", object("http://purged/", 100));
             s.put_surely("http://new/", object("http://new/", 100, 1));
@@ -147,7 +147,7 @@ TEST_SUITE("cache/disk/unbegun_segments") {
                     return what == operation::read && path == newest;
                 });
             }
-            s.open_and_load();
+            s.open();
             CHECK_FALSE(s.has("http://new/"));
             s.invalidate("http://purged/");
             s.put_surely("http://new/", object("http://new/", 100, 2));
@@ -157,7 +157,7 @@ TEST_SUITE("cache/disk/unbegun_segments") {
             s.files = is_damaged
                           ? killed
                           : files;  // of what can't be read it is not known when it is written
-            s.open_and_load();
+            s.open();
             CHECK_FALSE(s.has("http://purged/"));
             const auto found = s.find("http://new/");
             REQUIRE(found.what == lookup::present);
@@ -169,7 +169,7 @@ TEST_SUITE("cache/disk/unbegun_segments") {
         auto files = std::make_shared<memory_files>();
         store s{files, smallest_store};
         s.settings.write_queue = 128u << 10;
-        s.open_and_load();
+        s.open();
         s.put_surely("http://hard/", object("http://hard/", 100));
         s.put_surely("http://there/", object("http://there/", 100));
         s.invalidate("http://hard/");
@@ -180,7 +180,7 @@ TEST_SUITE("cache/disk/unbegun_segments") {
             files->fail_when([failing_now](operation what, std::string_view path) {
                 return what == failing_now && path == "/store/s-00000000";
             });
-            s.open_and_load();
+            s.open();
             CHECK_FALSE(s.has("http://there/"));
             std::atomic<bool> journal_fails{true};
             files->fail_when([&](operation what, std::string_view path) {
@@ -201,7 +201,7 @@ TEST_SUITE("cache/disk/unbegun_segments") {
         store s{files, smallest_store};
         s.settings.write_queue = 128u << 10;
         s.settings.carry = 0;
-        s.open_and_load();
+        s.open();
         const std::string url = "http://replaced/";
         s.put_surely(url, object(url, 100, 1));
         unsigned next = 0;
@@ -212,7 +212,7 @@ TEST_SUITE("cache/disk/unbegun_segments") {
         files->fail_when([](operation what, std::string_view path) {
             return what == operation::open && path == "/store/s-00000000";
         });
-        s.open_and_load();
+        s.open();
         CHECK_FALSE(s.has(url));
         s.put_surely(url, object(url, 100, 2));
         REQUIRE(eventually([&] {
@@ -230,7 +230,7 @@ TEST_SUITE("cache/disk/unbegun_segments") {
         store s{files, smallest_store};
         s.settings.write_queue = 128u << 10;
         s.settings.carry = 0;
-        s.open_and_load();
+        s.open();
         unsigned next = 0;
         fill_up(s, *files, next);
         s.close();
@@ -241,7 +241,7 @@ TEST_SUITE("cache/disk/unbegun_segments") {
                    (what == operation::write && path.starts_with("/store/purges") &&
                     journal_fails.exchange(false));
         });
-        s.open_and_load();
+        s.open();
         const std::string url = "http://purged/";
         REQUIRE(s.put_until_found(url, 100));
         journal_fails = true;
@@ -262,7 +262,7 @@ TEST_SUITE("cache/disk/unbegun_segments") {
             CAPTURE(looked_at);
             auto files = std::make_shared<memory_files>();
             store s{files, smallest_store};
-            s.open_and_load();
+            s.open();
             s.put_surely("http://purged/", object("http://purged/", 100));
             s.put_surely("http://there/", object("http://there/", 100));
             const std::string outdated = "http://outdated/";
@@ -282,7 +282,7 @@ TEST_SUITE("cache/disk/unbegun_segments") {
                 }
                 return error_code{};
             });
-            s.open();
+            s.begin_to_open();
             REQUIRE(eventually([&] { return is_met.load(); }));
             s.lately->note(key_of("http://purged/"));
             s->invalidate(key_of("http://purged/"));
@@ -290,7 +290,7 @@ TEST_SUITE("cache/disk/unbegun_segments") {
             s->outdate(key_of(outdated), outdated, object(outdated, 100, 2));
             stop_held_up(s, goes_on);
             files->set_hook({});
-            s.open_and_load();
+            s.open();
             CHECK_FALSE(s.has("http://purged/"));
             CHECK_FALSE(s.has(outdated));
             CHECK(s.has("http://there/"));
@@ -300,7 +300,7 @@ TEST_SUITE("cache/disk/unbegun_segments") {
     TEST_CASE("what waits for room is written where a stop comes as the last segment is found") {
         auto files = std::make_shared<memory_files>();
         store s{files, smallest_store};
-        s.open_and_load();
+        s.open();
         unsigned next = 0;
         fill_up(s, *files, next);
         s.close();
@@ -312,7 +312,7 @@ TEST_SUITE("cache/disk/unbegun_segments") {
             }
             return error_code{};
         });
-        s.open();
+        s.begin_to_open();
         REQUIRE(eventually([&] { return reads >= 2; }));
         // More than the newest segment has room for.
         const auto bytes = s.tiers->figures().capacity / s.tiers->figures().segments;
@@ -323,7 +323,7 @@ TEST_SUITE("cache/disk/unbegun_segments") {
         }
         stop_held_up(s, goes_on);
         files->set_hook({});
-        s.open_and_load();
+        s.open();
         CHECK(s.has(last));
     }
 }

@@ -85,7 +85,7 @@ TEST_SUITE("cache/disk/variant_recency") {
             CAPTURE(size);
             auto files = std::make_shared<memory_files>();
             store s{files};
-            s.open_and_load();
+            s.open();
             const auto url = url_of(1);
             const auto german = accepts("de");
             const stored_ptr late = plain(url, size, 1, 0ms);
@@ -98,7 +98,7 @@ TEST_SUITE("cache/disk/variant_recency") {
             }
             settle(s);
             CHECK(is_version(s.find(url, german).response, url, 2));
-            s.open_and_load();
+            s.open();
             CHECK(is_version(s.find(url, german).response, url, 2));
         }
     }
@@ -106,7 +106,7 @@ TEST_SUITE("cache/disk/variant_recency") {
     TEST_CASE("a response without Vary that is dropped on its way takes older variants along") {
         auto files = std::make_shared<memory_files>();
         store s{files};
-        s.open_and_load();
+        s.open();
         const auto url = url_of(1);
         const auto german = accepts("de");
         const stored_ptr newer = plain(url, small, 2, 20ms);
@@ -119,13 +119,13 @@ TEST_SUITE("cache/disk/variant_recency") {
         }
         settle(s);
         CHECK(s.find(url, german).what == lookup::absent);
-        s.open_and_load();
+        s.open();
         CHECK(s.find(url, german).what == lookup::absent);
     }
 
     TEST_CASE("what memory alone has outdates the variants that are older, and no newer one") {
         store s{std::make_shared<memory_files>()};
-        s.open_and_load();
+        s.open();
         std::atomic<unsigned> told{0};
         s->on_outdated(
             [&told](const filter::key_hash&, std::string_view, const stored_ptr&) { ++told; });
@@ -139,19 +139,19 @@ TEST_SUITE("cache/disk/variant_recency") {
         for (int i = 0; i < 2; ++i) {
             CHECK(s.find(url, german).what == lookup::other_variant);
             CHECK(is_version(s.find(url, english).response, url, 2));
-            s.open_and_load();
+            s.open();
         }
         s->outdate(key_of(url), url, plain(url, small, 4, 60ms));
         settle(s);
         for (int i = 0; i < 2; ++i) {
             CHECK(s.find(url, english).what == lookup::absent);
-            s.open_and_load();
+            s.open();
         }
     }
 
     TEST_CASE("a newer head of a variant counts, whenever its body came") {
         store s{std::make_shared<memory_files>()};
-        s.open_and_load();
+        s.open();
         const auto url = url_of(1);
         const auto german = accepts("de");
         put_and_find(s, url, german, variant(url, small, german, 1, 0ms));
@@ -172,7 +172,7 @@ TEST_SUITE("cache/disk/variant_recency") {
         for (const auto size : {small, large}) {
             CAPTURE(size);
             store s{std::make_shared<memory_files>()};
-            s.open_and_load();
+            s.open();
             std::atomic<unsigned> told{0};
             s->on_outdated(
                 [&told](const filter::key_hash&, std::string_view, const stored_ptr&) { ++told; });
@@ -183,7 +183,7 @@ TEST_SUITE("cache/disk/variant_recency") {
             settle(s);
             CHECK(told == 1);
             CHECK(is_version(s.find(url, german).response, url, 2));
-            s.open_and_load();
+            s.open();
             CHECK(is_version(s.find(url, german).response, url, 2));
         }
     }
@@ -192,7 +192,7 @@ TEST_SUITE("cache/disk/variant_recency") {
         for (const auto size : {small, large}) {
             CAPTURE(size);
             store s{std::make_shared<memory_files>()};
-            s.open_and_load();
+            s.open();
             std::atomic<unsigned> told{0};
             s->on_outdated(
                 [&told](const filter::key_hash&, std::string_view, const stored_ptr&) { ++told; });
@@ -203,7 +203,7 @@ TEST_SUITE("cache/disk/variant_recency") {
             settle(s);
             CHECK(told == 1);
             CHECK(is_version(s.find(url, german).response, url, 2));
-            s.open_and_load();
+            s.open();
             CHECK(is_version(s.find(url, german).response, url, 2));
         }
     }
@@ -211,7 +211,7 @@ TEST_SUITE("cache/disk/variant_recency") {
     TEST_CASE("a drop without Vary leaves a directory alone, though it can't be read just then") {
         auto files = std::make_shared<memory_files>();
         store s{files};
-        s.open_and_load();
+        s.open();
         const auto url = url_of(1);
         const auto german = accepts("de");
         put_and_find(s, url, german, plain(url, small, 1, 0ms));
@@ -231,7 +231,7 @@ TEST_SUITE("cache/disk/variant_recency") {
         for (const bool is_newer : {true, false}) {
             CAPTURE(is_newer);
             store s{std::make_shared<memory_files>()};
-            s.open_and_load();
+            s.open();
             std::atomic<unsigned> told{0};
             s->on_outdated(
                 [&told](const filter::key_hash&, std::string_view, const stored_ptr&) { ++told; });
@@ -242,7 +242,7 @@ TEST_SUITE("cache/disk/variant_recency") {
             settle(s);
             CHECK(told == (is_newer ? 0 : 1));
             CHECK((s.find(url, german).what == lookup::present) == !is_newer);
-            s.open_and_load();
+            s.open();
             CHECK((s.find(url, german).what == lookup::present) == !is_newer);
         }
     }
@@ -250,7 +250,7 @@ TEST_SUITE("cache/disk/variant_recency") {
     TEST_CASE("so does one that is dropped on its way") {
         auto files = std::make_shared<memory_files>();
         store s{files};
-        s.open_and_load();
+        s.open();
         const auto url = url_of(1);
         const auto german = accepts("de");
         put_and_find(s, url, german, plain(url, small, 1, 0ms));
@@ -263,14 +263,14 @@ TEST_SUITE("cache/disk/variant_recency") {
         }
         settle(s);
         CHECK(s.find(url, german).what == lookup::absent);
-        s.open_and_load();
+        s.open();
         CHECK(s.find(url, german).what == lookup::absent);
     }
 
     TEST_CASE("what has no Vary is not found while a variant is on its way, and has been outrun") {
         auto files = std::make_shared<memory_files>();
         store s{files};
-        s.open_and_load();
+        s.open();
         const auto url = url_of(1);
         const auto key = key_of(url);
         const auto german = accepts("de");
@@ -290,7 +290,7 @@ TEST_SUITE("cache/disk/variant_recency") {
     TEST_CASE("what is being written when a newer one comes to memory is not found afterwards") {
         auto files = std::make_shared<memory_files>();
         store s{files};
-        s.open_and_load();
+        s.open();
         const auto url = url_of(1);
         {
             hanging_disk disk{*files, {operation::write}};
@@ -300,14 +300,14 @@ TEST_SUITE("cache/disk/variant_recency") {
         }
         settle(s);
         CHECK(s.find(url, {}).what == lookup::absent);
-        s.open_and_load();
+        s.open();
         CHECK(s.find(url, {}).what == lookup::absent);
     }
 
     TEST_CASE("what takes the place of the other form has outrun it, as soon as it is on its way") {
         auto files = std::make_shared<memory_files>();
         store s{files};
-        s.open_and_load();
+        s.open();
         const auto url = url_of(1);
         const auto key = key_of(url);
         const auto german = accepts("de");
