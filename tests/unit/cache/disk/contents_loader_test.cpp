@@ -102,14 +102,15 @@ struct listener final : contents_listener {
 };
 
 struct told_to {
-    listener told;
+    std::shared_ptr<listener> heard_by = std::make_shared<listener>();
+    listener& told = *heard_by;
     std::shared_ptr<memory_files> memory = std::make_shared<memory_files>();
 };
 
-/// Open, and heard by a listener, which outlives it.
+/// Open, and heard by a listener.
 struct told_store : told_to, store {
     told_store() : store{memory} {
-        settings.told = &told;
+        tells(heard_by);
         open();
     }
 
@@ -126,7 +127,7 @@ struct told_store : told_to, store {
 /// As small as may be and heard by a listener, so that segments are soon reclaimed, with nothing carried.
 struct wrapping_store : told_to, store {
     wrapping_store() : store{memory, smallest_store} {
-        settings.told = &told;
+        tells(heard_by);
         settings.carry = 0;
         settings.write_queue = 128u << 10;
         open();
@@ -155,7 +156,8 @@ TEST_SUITE("cache/disk/contents_loader") {
         s.close();
 
         // The loader's thread is held up at its first read after the index is there.
-        listener told;
+        const auto heard_by = std::make_shared<listener>();
+        auto& told = *heard_by;
         std::atomic<tier*> opened{nullptr};
         std::atomic<bool> may_read{false};
         std::mutex guard;
@@ -180,7 +182,7 @@ TEST_SUITE("cache/disk/contents_loader") {
             }
             return error_code{};
         });
-        s.settings.told = &told;
+        s.tells(heard_by);
         s.settings.write_queue = 128u << 10;  // so that what is put is soon there
         s.begin_to_open();
         opened = s.tiers.get();

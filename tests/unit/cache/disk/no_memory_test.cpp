@@ -133,13 +133,12 @@ TEST_SUITE("cache/disk/no_memory") {
     TEST_CASE(
         "whichever allocation fails on the writer's thread, it goes on, and nothing is lost") {
         unsigned troubled = 0;
-        deaf nobody;
         for (unsigned still = 0; still < 90; ++still) {  // of about 60
             CAPTURE(still);
             auto files = std::make_shared<memory_files>();
             store s{files, smallest_store};
             s.settings.retry_after = s.settings.retry_at_most = 1ms;
-            s.settings.told = &nobody;
+            s.tells(std::make_shared<deaf>());
             s.open();
             for (unsigned i = 0; i < 6; ++i) {
                 s.put_surely(url_of(i), object(url_of(i), 100 + 2000 * i));
@@ -285,8 +284,7 @@ TEST_SUITE("cache/disk/no_memory") {
     TEST_CASE("what there is no memory to load is loaded when there is some") {
         auto files = std::make_shared<memory_files>();
         store s{files, smallest_store};
-        deaf nobody;
-        s.settings.told = &nobody;
+        s.tells(std::make_shared<deaf>());
         s.open();
         for (unsigned i = 0; i < 60; ++i) {
             s.put_surely(url_of(i), object(url_of(i), 10'000));

@@ -87,6 +87,12 @@ struct store {
         REQUIRE(eventually([this] { return tiers->figures().state != tier_state::loading; }));
     }
     void close() { tiers.reset(); }
+    /// Whom it tells when it is opened next, to its own end: so it has its share.
+    void tells(std::shared_ptr<contents_listener> whom) {
+        close();
+        listener = std::move(whom);
+        settings.told = listener.get();
+    }
     /// As it is after a kill, a power cut or a copy: closed, and opened over that.
     void go_on_with(std::shared_ptr<filesystem> system) {
         close();
@@ -152,6 +158,7 @@ struct store {
     }
 
     std::shared_ptr<filesystem> files;
+    std::shared_ptr<contents_listener> listener;
     tier_settings settings;
     std::unique_ptr<purge_list> purges;
     std::unique_ptr<invalidations> lately;
