@@ -7,7 +7,7 @@
 #   ```sh             is run by root's bash, in a folder that lasts for the guide; its status must be 0
 #   ```sh again       is run until it prints what the next block says, for what comes to pass a moment later
 #   ```text           is what the block before it printed: its lines in this order, others between; … is any run of characters
-#   ```json FILE      (yaml, conf) is that file
+#   ```json FILE      (yaml, conf) is that file; reprise.json with more patience with siblings
 #   ```… on b         is about the second machine, 10.0.0.2 (c is 10.0.0.3, and so on to e); the others about the first, 10.0.0.1
 # and what is set in by four is shown alone. Every machine has a user, directories and credentials as the unit makes them, behind
 # a "systemctl" of this test's; "scp" and "ssh" lead from one to another. There are two, and those that the guide has the addresses of.
@@ -274,7 +274,12 @@ take() {
             ;;
         json | yaml | conf)
             [[ $file == /etc/* ]] || fail "${guide##*/}:$number: a $kind block says which file it is"
-            on "$where" tee "$file" <<<"$3" >/dev/null
+            local written=$3
+            # A sibling's answer is waited for peering.budget, a tenth of a second, for which a busy machine may well stop a node:
+            # then the origin has the answer, and the guide speaks of a hit.
+            [[ $file != */reprise.json ]] ||
+                written=${3/"{"/"{ \"peering\": { \"budget\": \"10s\", \"hit_worth\": \"10s\" },"}
+            on "$where" tee "$file" <<<"$written" >/dev/null
             ;;
         *) fail "${guide##*/}:$number: a block of a kind that is not walked: $kind" ;;
     esac

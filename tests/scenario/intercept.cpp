@@ -307,7 +307,7 @@ TEST_SUITE("scenario/intercept") {
         opened_world w;
         w.origin.on("/a", ok(std::string{cacheable}, "hello"));
         const auto before = w.settings["timeouts"];
-        w.settings["timeouts"]["client_idle"] = "500ms";
+        w.settings["timeouts"]["client_idle"] = "3s";  // it has that long to ask for its tunnel
         w.reload(json::object());
         const auto spare = w.enter("a.test");
         REQUIRE(eventually([&] { return w.proxy->stats()["clients"]["open"] == 0; }));

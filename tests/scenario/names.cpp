@@ -71,13 +71,17 @@ TEST_SUITE("scenario/names") {
     TEST_CASE("a name that does not exist is 502 with dns_error, and not asked for at once again") {
         named_world w;
         const proxy_process proxy{w.settings()};
+        const auto begun = std::chrono::steady_clock::now();
         for (int i = 0; i < 10; ++i) {
             const auto answer = proxy.get(w.url("nowhere.example.test"));
             CHECK(answer.status == 502);
             CHECK(answer.get("Proxy-Status").find("error=dns_error") != std::string::npos);
             CHECK(answer.body.find("nowhere.example.test") != std::string::npos);
         }
-        CHECK(w.dns.asked("nowhere.example.test", dns_type::a) <= 2);
+        // Where one family's answer is late, that there is no such name is believed for a second.
+        const auto seconds = std::chrono::floor<std::chrono::seconds>(
+            std::chrono::steady_clock::now() - begun);
+        CHECK(w.dns.asked("nowhere.example.test", dns_type::a) <= 2 + seconds.count());
         CHECK(figure(proxy.stats(), "/dns/failures") >= 1);
     }
 

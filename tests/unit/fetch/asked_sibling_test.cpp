@@ -28,6 +28,7 @@ config::options with_a_sibling() {
 // What came of asking it; none within: it was not asked.
 std::optional<peer::asking_end> asked_at(node& at,
                                          std::uint16_t port,
+                                         std::chrono::milliseconds timeout,
                                          peer::whereabouts where = {}) {
     sibling_question question;
     question.wire = "GET http://a.example/x HTTP/1.1\r\n\r\n";
@@ -39,7 +40,7 @@ std::optional<peer::asking_end> asked_at(node& at,
     whom->host = "127.0.0.1";
     whom->port = port;
     whom->where = std::move(where);
-    whom->timeout = std::chrono::milliseconds{100};
+    whom->timeout = timeout;
     const auto one = std::make_shared<asked_sibling>(
         at.w, std::make_shared<const sibling_question>(std::move(question)), std::move(whom), 0);
     bool is_over = false;
@@ -81,9 +82,10 @@ TEST_SUITE_BEGIN("fetch/asked_sibling");
 TEST_CASE("one that can't be reached has failed, and one that can't be asked was not asked") {
     node at{with_a_sibling()};
     const net::closed_port closed{at.w.io};
-    CHECK(asked_at(at, closed.port) == peer::asking_end::failed);
+    constexpr std::chrono::seconds ample{10};
+    CHECK(asked_at(at, closed.port, ample) == peer::asking_end::failed);
     at.w.origins.stop();  // as where the proxy ends; that it has no descriptor is told the same way
-    CHECK(asked_at(at, closed.port) == std::nullopt);
+    CHECK(asked_at(at, closed.port, ample) == std::nullopt);
 }
 
 TEST_CASE("a connection to where a sibling's name leads no more is not used again") {
@@ -92,13 +94,14 @@ TEST_CASE("a connection to where a sibling's name leads no more is not used agai
     const auto port = listener.local_endpoint().port();
     const auto dials = [&] { return at.w.origins.figures().dials.load(); };
     // It says nothing to either question.
+    constexpr std::chrono::milliseconds soon{100};
     leave_idle(at, port);
     auto before = dials();
-    (void)asked_at(at, port, {.ends = {"127.0.0.1:" + std::to_string(port)}});
+    (void)asked_at(at, port, soon, {.ends = {"127.0.0.1:" + std::to_string(port)}});
     CHECK(dials() == before);
     leave_idle(at, port);
     before = dials();
-    (void)asked_at(at, port, {.ends = {"192.0.2.1:" + std::to_string(port)}});
+    (void)asked_at(at, port, soon, {.ends = {"192.0.2.1:" + std::to_string(port)}});
     CHECK(dials() == before + 1);
 }
 

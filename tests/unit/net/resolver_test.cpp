@@ -130,7 +130,7 @@ TEST_CASE("a name has the addresses of both families") {
     test.server.set("both.test", dns_type::a, {0, {"192.0.2.1", "192.0.2.2"}});
     test.server.set("both.test", dns_type::aaaa, {0, {"2001:db8::1"}});
     resolver names{test.timer, test.options};
-    CHECK(answer_texts(test.ask(names, "Both.Test")) ==
+    CHECK(answer_texts(test.finish(names.resolve_whole("Both.Test", late()))) ==
           list{"192.0.2.1", "192.0.2.2", "2001:db8::1"});
 }
 
@@ -142,8 +142,11 @@ TEST_CASE("a name that one family is said not to exist by has the other's addres
     test.server.set("other.test", dns_type::a, {no_such_name});
     test.server.set("other.test", dns_type::aaaa, {0, {"2001:db8::1"}});
     resolver names{test.timer, test.options};
-    CHECK(answer_texts(test.ask(names, "half.test")) == list{"192.0.2.1"});
-    CHECK(answer_texts(test.ask(names, "other.test")) == list{"2001:db8::1"});
+    const auto asked = [&](const char* name) {
+        return answer_texts(test.finish(names.resolve_whole(name, late())));
+    };
+    CHECK(asked("half.test") == list{"192.0.2.1"});
+    CHECK(asked("other.test") == list{"2001:db8::1"});
 }
 
 TEST_CASE("an answer is kept for the least TTL in it, within bounds") {
@@ -570,7 +573,7 @@ TEST_CASE("answers with as many addresses as UDP carries are had whole, of both 
     }
     test.server.set("many.test", dns_type::aaaa, {0, six});
     resolver names{test.timer, test.options};
-    CHECK(answer_texts(test.ask(names, "many.test")).size() == 28 + 14);
+    CHECK(answer_texts(test.finish(names.resolve_whole("many.test", late()))).size() == 28 + 14);
 }
 
 TEST_CASE("one client's questions that nobody answers leave others' theirs") {

@@ -192,10 +192,11 @@ TEST_CASE("that a client does not take what it is sent is told, so that little i
     hitting one;
     one.sink.takes(10);
     one.from.there = 600;
+    const auto before = steady_now();
     one.give();
     CHECK(!one.how);
     auto& timer = one.at.w.timer;
-    timer.tick(steady_now() + milliseconds{20});
+    timer.tick(before + milliseconds{20});
     CHECK(one.from.lags == 0);
     timer.tick(steady_now() + milliseconds{1000});
     CHECK(one.from.lags == 1);

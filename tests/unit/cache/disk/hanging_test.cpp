@@ -52,8 +52,10 @@ TEST_SUITE("cache/disk/hanging") {
             CHECK(one->result.what == lookup::absent);
         }
         // With every thread held up nobody waits at all; what is cached is still served.
-        disk_lookup next{*s, key_of(urls[0]), urls[0], {}};
-        CHECK(next.step({}));
+        CHECK(eventually([&] {
+            disk_lookup next{*s, key_of(urls[0]), urls[0], {}};
+            return next.step({});
+        }));
         files->set_cold(false);
         CHECK(s.has(urls[0]));
         disk.let_go();
