@@ -125,7 +125,7 @@ void measure(std::uint64_t keys) {
     for (unsigned i = 0; i < 16; ++i) {
         table.put(i, *follower.held());
     }
-    (void)follower.take_news();
+    (void)follower.take_change();
     std::printf(
         "%llu keys listed, %llu bits; the whole is %zu bytes. Least of 20 pieces.\n\n"
         "| left and came in a piece | its events without news, us | with news and its message, "
@@ -160,8 +160,8 @@ void measure(std::uint64_t keys) {
                                   "a",
                                   b.now());
             });
-            const auto news = follower.take_news();
-            indexing.take([&] { table.flip(slot, *follower.held(), news.places); });
+            const auto change = follower.take_change();
+            indexing.take([&] { table.flip(slot, *follower.held(), change.places); });
         }
         std::printf("| %llu | %.1f | %.1f | %.1f | %.1f | %zu | %.1f |\n",
                     static_cast<unsigned long long>(count),
@@ -242,7 +242,7 @@ void measure_seen(std::uint64_t bits) {
             {.status = 200, .etag = "\"t\"", .node = "b", .tells_news = true, .body = wire},
             "a",
             steady_time{passed});
-        (void)follower.take_news();
+        (void)follower.take_change();
     };
     take(*whole->whole);
     std::printf(

@@ -52,11 +52,12 @@ using plain_rows = std::vector<std::pair<std::string, std::string>>;
 
 void add_store_rows(const stats_inputs& in, plain_rows& rows) {
     rows.emplace_back("Memory: used",
-                      bytes_in_words(in.store.bytes) + " of " + bytes_in_words(in.store.capacity));
-    rows.emplace_back("Memory: objects", grouped(in.store.objects));
-    rows.emplace_back("Memory: evicted", grouped(in.store.evicted));
-    if (in.store.eviction_age) {
-        rows.emplace_back("Memory: unused before eviction", time_in_words(*in.store.eviction_age));
+                      bytes_in_words(in.memory.bytes) + " of " +
+                          bytes_in_words(in.memory.capacity));
+    rows.emplace_back("Memory: objects", grouped(in.memory.objects));
+    rows.emplace_back("Memory: evicted", grouped(in.memory.evicted));
+    if (in.memory.eviction_age) {
+        rows.emplace_back("Memory: unused before eviction", time_in_words(*in.memory.eviction_age));
     }
     if (!in.disk) {
         rows.emplace_back("Disk", "none");

@@ -82,7 +82,7 @@ struct stats_inputs {
     std::vector<costly_hosts::one> costly;      ///< the hosts that admission lost most hits of
     std::vector<hosts_by_bytes::one> by_bytes;  ///< the hosts whose answers are most bytes
     std::optional<disk_room> room;  ///< none: it is not known, or there is no store on disk
-    cache::store_figures store;
+    cache::memory_figures memory;
     cache::store::unadmitted_writes unadmitted;     ///< what a disk with room took all the same
     std::optional<cache::disk::tier_figures> disk;  ///< none: there is no store on disk
     std::optional<peer::peer_report> peers;         ///< none: there are no peers

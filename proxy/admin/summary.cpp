@@ -425,8 +425,8 @@ summary make_summary(const stats_inputs& in) {
         out.writes_spared += cells.refused;
         out.written_bytes_spared += cells.bytes_refused;
     }
-    const auto stored_after_all = in.store.promoted + in.unadmitted.objects;
-    const auto bytes_after_all = in.store.promoted_bytes + in.unadmitted.bytes;
+    const auto stored_after_all = in.memory.promoted + in.unadmitted.objects;
+    const auto bytes_after_all = in.memory.promoted_bytes + in.unadmitted.bytes;
     out.writes_spared -= std::min(stored_after_all, out.writes_spared);
     out.written_bytes_spared -= std::min(bytes_after_all, out.written_bytes_spared);
     out.on_disk = in.disk.has_value();

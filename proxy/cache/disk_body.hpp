@@ -13,7 +13,7 @@ namespace reprise::proxy::cache {
 /// One reply's place in a body. Made and used on one event loop; destroyed at any time.
 class disk_body_reader {
 public:
-    enum class news : std::uint8_t {
+    enum class read_result : std::uint8_t {
         data,     ///< `into` has the next bytes, at least one; they stay valid as long as kept
         waiting,  ///< the sleeper is notified when it is worth asking again
         lost,     ///< damaged or evicted from here on: the holder may forget it
@@ -21,9 +21,9 @@ public:
     };
     virtual ~disk_body_reader() = default;
     /// The next bytes before `end`, at most `most`, verified. @pre offset() < end
-    [[nodiscard]] virtual news next(std::uint64_t end,
-                                    std::size_t most,
-                                    std::vector<slice>& into) = 0;
+    [[nodiscard]] virtual read_result next(std::uint64_t end,
+                                           std::size_t most,
+                                           std::vector<slice>& into) = 0;
     /// The client does not take what next() gave: nothing is held for it but that, and from then on little is read at a
     /// time, until it has taken a good deal without this being said again. For one that holds nothing there is
     /// nothing to do.

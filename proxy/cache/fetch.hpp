@@ -319,7 +319,7 @@ private:
 /// One session's place in a fetch. Leaves when destroyed.
 class fetch_reader {
 public:
-    enum class news : std::uint8_t {
+    enum class event : std::uint8_t {
         nothing,    ///< wait
         interim,    ///< `interim` is a 1xx head
         head,       ///< `head` is set
@@ -331,7 +331,7 @@ public:
         upgraded,
     };
     struct report {
-        news what = news::nothing;
+        event what = event::nothing;
         std::string interim;
         head_ptr head;
         std::vector<slice> slices;

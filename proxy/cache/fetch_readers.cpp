@@ -189,7 +189,7 @@ void fetch::leave(fetch_reader& reader) {
 }
 
 void fetch_reader::report::clear() {
-    what = news::nothing;
+    what = event::nothing;
     interim.clear();
     head.reset();
     slices.clear();
@@ -225,29 +225,29 @@ void fetch_reader::next(report& into, std::size_t most) {
     auto& f = *source_;
     const std::lock_guard lock{f.guard_};
     if (interim_seen_ < f.interim_.size()) {
-        into.what = news::interim;
+        into.what = event::interim;
         into.interim = f.interim_[interim_seen_++];
         return;
     }
     if (f.phase_ == fetch::phase::validated) {
-        into.what = news::validated;
+        into.what = event::validated;
         into.fresh = f.validated_;
         into.confirmed = f.validated_by_;
         return;
     }
     if (f.phase_ == fetch::phase::upgraded) {
-        into.what = news::upgraded;
+        into.what = event::upgraded;
         into.head = f.head_;
         return;
     }
     if (!head_seen_ && f.head_) {
         head_seen_ = true;
-        into.what = news::head;
+        into.what = event::head;
         into.head = f.head_;
         return;
     }
     if (fell_out_) {
-        into.what = news::fell_out;
+        into.what = event::fell_out;
         return;
     }
     if (head_seen_ && offset_ < f.end_) {
@@ -266,7 +266,7 @@ void fetch_reader::next(report& into, std::size_t most) {
             }
             at += part.size;
         }
-        into.what = news::data;
+        into.what = event::data;
         f.let_go();
         if (f.pausing_) {
             if (!f.must_wait()) {
@@ -278,12 +278,12 @@ void fetch_reader::next(report& into, std::size_t most) {
         return;
     }
     if (f.phase_ == fetch::phase::finished) {
-        into.what = news::end;
+        into.what = event::end;
         into.trailers = f.trailers_;
         return;
     }
     if (f.phase_ == fetch::phase::failed) {
-        into.what = news::failed;
+        into.what = event::failed;
         into.why = f.why_;
         return;
     }

@@ -56,10 +56,10 @@ std::shared_ptr<frequency_sketch> sketch_for(const config::options& options) {
     return std::make_shared<frequency_sketch>(keys_counted(options));
 }
 
-store_plan plan_of(const config::options& options,
-                   std::shared_ptr<const frequency_sketch> requests,
-                   contents_listener* told) {
-    store_plan plan;
+memory_plan plan_of(const config::options& options,
+                    std::shared_ptr<const frequency_sketch> requests,
+                    contents_listener* told) {
+    memory_plan plan;
     plan.told = told;
     plan.capacity = options.memory.size;
     plan.policy = options.memory.policy;

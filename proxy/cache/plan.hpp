@@ -44,8 +44,8 @@ namespace reprise::proxy::cache {
 [[nodiscard]] std::shared_ptr<frequency_sketch> sketch_for(const config::options& options);
 
 /// `requests`: what sketch_for made. `told` hears of what the store holds; null: nobody does.
-[[nodiscard]] store_plan plan_of(const config::options& options,
-                                 std::shared_ptr<const frequency_sketch> requests,
-                                 contents_listener* told = nullptr);
+[[nodiscard]] memory_plan plan_of(const config::options& options,
+                                  std::shared_ptr<const frequency_sketch> requests,
+                                  contents_listener* told = nullptr);
 
 }  // namespace reprise::proxy::cache

@@ -26,7 +26,7 @@ bool are_one_answer(const stored_response& one, const stored_response& other) {
 
 }  // namespace
 
-store::store(const store_plan& memory) : memory_{memory}, outdated_to_{memory.told} {
+store::store(const memory_plan& memory) : memory_{memory}, outdated_to_{memory.told} {
     memory_.on_eviction([this](const evicted_response& gone) {
         gone.was_given_on = is_for_disk(gone) &&
                             disk_->put(gone.key, gone.url, gone.response, gone.asked);

@@ -41,7 +41,7 @@ using config::disk_write;
 
 class store {
 public:
-    explicit store(const store_plan& memory);
+    explicit store(const memory_plan& memory);
 
     /// Begins to use a disk tier, which tells the same listener. Before any other thread is there.
     void attach(std::unique_ptr<disk::tier> disk, disk_write when);

@@ -109,7 +109,7 @@ struct verdict {
 /// The stored response may stand in for an answer that the origin failed to give (RFC 5861 4, RFC
 /// 9111 4.2.4). `disconnected`: it gave none at all; then any stale response may, up to
 /// `disconnected_most` past its end, and one that the client would have had younger, validated or
-/// fresh for longer: it prefers that (5.2.1), as programs do that look for news (pip, apt and git
+/// fresh for longer: it prefers that (5.2.1), as programs do that look for what is new (pip, apt and git
 /// in their indexes).
 [[nodiscard]] bool may_stand_in(const lookup_result& kept,
                                 const verdict& judged,

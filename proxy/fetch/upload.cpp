@@ -180,9 +180,9 @@ void upload::stop() {
 }
 
 awaitable<void> upload::over(waiter who) {
-    auto& news = who == waiter::producer ? over_for_producer_ : over_for_exchange_;
+    auto& wakeup = who == waiter::producer ? over_for_producer_ : over_for_exchange_;
     while (phase_ == phase::running) {
-        const bool signalled = co_await news.wait(steady_time::max());
+        const bool signalled = co_await wakeup.wait(steady_time::max());
         if (!signalled && phase_ == phase::running) {
             co_await asio::post(executor_, asio::use_awaitable_t<executor>{});
         }

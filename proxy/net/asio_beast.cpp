@@ -28,7 +28,7 @@ namespace {
 // The reactor has a record for each descriptor that it watches, and keeps it for the next one, for ever.
 // Made one at a time they lie between what connections take and give back, and each holds its page: of
 // 38 MiB that 8,000 half heads took, 33 could not be given back to the system. So many are made at once.
-class record_store {
+class spare_records {
 public:
     static constexpr std::size_t block = 16384;
 
@@ -61,8 +61,8 @@ private:
     link* free_ = nullptr;
 };
 
-record_store& records() {
-    static auto* const all = new record_store;  // never destroyed: a loop may end after it
+spare_records& records() {
+    static auto* const all = new spare_records;  // never destroyed: a loop may end after it
     return *all;
 }
 

@@ -150,7 +150,7 @@ struct digest_fetcher::shared : std::enable_shared_from_this<digest_fetcher::sha
     void take(one& sibling, bool seen, std::optional<got_response> answer);
     void tell_benefit(const one& sibling, bool was_there) const;
     void tell_table(one& sibling);
-    void tell_members(one& sibling, unsigned slot, const digest_follower::news& news);
+    void tell_members(one& sibling, unsigned slot, const digest_follower::change& change);
     void tell_seen(one& sibling);
     void tell_log(one& sibling);
     void tell_in_slot(one& sibling);

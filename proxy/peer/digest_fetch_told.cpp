@@ -102,37 +102,37 @@ void digest_fetcher::shared::tell_benefit(const one& sibling, bool was_there) co
 // Side thread, or the loop while that does nothing. The digest of a sibling that is no longer followed may still be put here: it is
 // removed before the slot's next owner puts its own.
 void digest_fetcher::shared::tell_table(one& sibling) {
-    using kind = digest_follower::news::kind;
+    using kind = digest_follower::change::kind;
     auto& follower = sibling.digest.follower;
     const unsigned slot = sibling.slot;
     if (slot == no_slot) {
         return;  // what there is is told when it has one
     }
-    const auto news = follower.take_news();
+    const auto change = follower.take_change();
     const auto& held = follower.held();
     const auto& squid = follower.held_squid();
     bool has_room = true;
-    if (news.what == kind::gone) {
+    if (change.what == kind::gone) {
         context.table.remove(slot);
-    } else if (news.what == kind::flipped && held) {
-        has_room = context.table.flip(slot, *held, news.places);
-    } else if (news.what == kind::replaced && held) {
+    } else if (change.what == kind::flipped && held) {
+        has_room = context.table.flip(slot, *held, change.places);
+    } else if (change.what == kind::replaced && held) {
         has_room = context.table.put(slot, *held);
-    } else if (news.what == kind::replaced && squid) {
+    } else if (change.what == kind::replaced && squid) {
         has_room = context.table.put(slot, squid);
     }
     if (!has_room) {
         context.table.remove(slot);
         follower.refuse("beside what other siblings' digests take", steady_now());
     }
-    tell_members(sibling, slot, news);
+    tell_members(sibling, slot, change);
 }
 
 // A gateway tells of its own site: what is another's is one hop more away from whoever asks.
 void digest_fetcher::shared::tell_members(one& sibling,
                                           unsigned slot,
-                                          const digest_follower::news& news) {
-    using kind = digest_follower::news::kind;
+                                          const digest_follower::change& change) {
+    using kind = digest_follower::change::kind;
     if (context.members == nullptr || sibling.of.of_site || sibling.of.squid) {
         return;
     }
@@ -140,11 +140,11 @@ void digest_fetcher::shared::tell_members(one& sibling,
     bool is_member = true;
     if (!held) {
         context.members->remove(slot);
-    } else if (news.what == kind::flipped ||
-               (news.what == kind::nothing && sibling.told.left_out)) {
+    } else if (change.what == kind::flipped ||
+               (change.what == kind::nothing && sibling.told.left_out)) {
         // What kept one out that is quiet may have gone.
-        is_member = context.members->flip(slot, *held, news.places);
-    } else if (news.what == kind::replaced) {
+        is_member = context.members->flip(slot, *held, change.places);
+    } else if (change.what == kind::replaced) {
         is_member = context.members->put(slot, *held);
     }
     if (!std::exchange(sibling.told.left_out, !is_member) && !is_member) {
@@ -162,7 +162,7 @@ void digest_fetcher::shared::tell_members(one& sibling,
 // tried again at the next look.
 void digest_fetcher::shared::tell_seen(one& sibling) {
     auto& follower = sibling.seen->follower;
-    (void)follower.take_news();
+    (void)follower.take_change();
     const unsigned slot = sibling.slot;
     if (slot != no_slot && follower.held() != sibling.seen_in_use) {
         const bool has_room = context.seen->put(slot, follower.held());

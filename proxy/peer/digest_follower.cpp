@@ -7,7 +7,7 @@
 #include <utility>
 
 // answered() judges an answer, which ends in good() or failed() unless it comes from this node
-// itself. `news_` gathers what has changed since take_news() was last called: as places that
+// itself. `change_` gathers what has changed since take_change() was last called: as places that
 // turned, or, where these can't tell it, as a replacement.
 
 namespace reprise::proxy::peer {
@@ -192,7 +192,7 @@ void digest_follower::good(steady_time now, milliseconds wait) {
     next_ = now + jittered(wait);
     if (!usable_ && (held_ || squid_)) {
         usable_ = true;
-        news_ = {.what = news::kind::replaced, .places = {}};
+        change_ = {.what = change::kind::replaced, .places = {}};
     }
 }
 
@@ -204,7 +204,7 @@ void digest_follower::drop() {
     etag_.clear();
     last_modified_.clear();
     if (usable_) {
-        news_ = {.what = news::kind::gone, .places = {}};
+        change_ = {.what = change::kind::gone, .places = {}};
     }
     usable_ = false;
 }
@@ -264,14 +264,14 @@ void digest_follower::heard(steady_time now) noexcept {
 
 void digest_follower::refuse(std::string detail, steady_time now) {
     drop();
-    (void)take_news();
+    (void)take_change();
     failed(follow_trouble::too_large, std::move(detail), now);
 }
 
 void digest_follower::look(steady_time now) {
     if (usable_ && figures_.good_at && now - *figures_.good_at > stale_after_) {
         usable_ = false;
-        news_ = {.what = news::kind::gone, .places = {}};
+        change_ = {.what = change::kind::gone, .places = {}};
         figures_.state = follow_state::outdated;
     }
     if (!usable_ && (held_ || squid_) && figures_.state == follow_state::failing) {
@@ -283,13 +283,13 @@ void digest_follower::take(filter::digest next, bool by_delta) {
     auto made = std::make_shared<filter::digest_replica>(std::move(next));
     // Two changes since the last look: only the whole will do.
     std::optional<std::vector<std::uint64_t>> places;
-    if (by_delta && usable_ && news_.what == news::kind::nothing) {
+    if (by_delta && usable_ && change_.what == change::kind::nothing) {
         places = filter::few_flipped_places(*held_, made->now());
     }
     if (places) {
-        news_ = {.what = news::kind::flipped, .places = std::move(*places)};
+        change_ = {.what = change::kind::flipped, .places = std::move(*places)};
     } else {
-        news_ = {.what = news::kind::replaced, .places = {}};
+        change_ = {.what = change::kind::replaced, .places = {}};
     }
     replica_ = std::move(made);
     held_ = {replica_, &replica_->now()};
@@ -297,7 +297,7 @@ void digest_follower::take(filter::digest next, bool by_delta) {
 }
 
 bool digest_follower::begins_light(unsigned status, std::span<const std::byte> body) {
-    if (!replica_ || !usable_ || news_.what != news::kind::nothing) {
+    if (!replica_ || !usable_ || change_.what != change::kind::nothing) {
         return false;
     }
     if (status != 200 || body.size() > light_bytes) {
@@ -329,13 +329,13 @@ void digest_follower::judge_news(const follow_answer& answer, steady_time now) {
     figures_.news_bytes += answer.body.size();
     figures_.news_places += turned->size();
     figures_.news_at = now;
-    if (!usable_ || news_.what == news::kind::replaced) {
-        news_ = {.what = news::kind::replaced, .places = {}};
-    } else if (news_.what == news::kind::flipped) {
+    if (!usable_ || change_.what == change::kind::replaced) {
+        change_ = {.what = change::kind::replaced, .places = {}};
+    } else if (change_.what == change::kind::flipped) {
         // What turned twice is named twice, and so is as it was.
-        news_.places.insert(news_.places.end(), turned->begin(), turned->end());
+        change_.places.insert(change_.places.end(), turned->begin(), turned->end());
     } else {
-        news_ = {.what = news::kind::flipped, .places = std::move(*turned)};
+        change_ = {.what = change::kind::flipped, .places = std::move(*turned)};
     }
     usable_ = true;
     etag_ = '"' + to_text(held_->stamp().generation) +
@@ -462,7 +462,7 @@ void digest_follower::judge_squid(const follow_answer& answer, steady_time now) 
     figures_.whole_bytes += answer.body.size();
     squid_ = std::make_shared<const filter::squid_digest>(std::move(*next));
     usable_ = true;
-    news_ = {.what = news::kind::replaced, .places = {}};
+    change_ = {.what = change::kind::replaced, .places = {}};
     etag_ = answer.etag;
     last_modified_ = answer.last_modified;
     good_of_squid(answer, now);
@@ -477,11 +477,11 @@ void digest_follower::good_of_squid(const follow_answer& answer, steady_time now
 }
 
 void digest_follower::tell_again() noexcept {
-    news_.what = usable_ ? news::kind::replaced : news::kind::gone;
+    change_.what = usable_ ? change::kind::replaced : change::kind::gone;
 }
 
-digest_follower::news digest_follower::take_news() {
-    return std::exchange(news_, {});
+digest_follower::change digest_follower::take_change() {
+    return std::exchange(change_, {});
 }
 
 }  // namespace reprise::proxy::peer

@@ -146,7 +146,7 @@ public:
     /// that there is none. True: it is called next, on this thread.
     [[nodiscard]] bool begins_light(unsigned status, std::span<const std::byte> body);
 
-    /// What came of it. After either of these next() is new, and news() says what changed.
+    /// What came of it. After either of these next() is new, and take_change() says what changed.
     void answered(const follow_answer& answer, std::string_view our_node, steady_time now);
     void failed(follow_trouble why, std::string detail, steady_time now);
     /// The sibling has just asked this node for something. If it was away next() comes sooner.
@@ -160,14 +160,14 @@ public:
     /// Time has passed: what is held may be too old.
     void look(steady_time now);
 
-    /// What has changed since the last call of take_news.
-    struct news {
+    /// What has changed since the last call of take_change.
+    struct change {
         enum class kind : std::uint8_t { nothing, replaced, flipped, gone };
         kind what = kind::nothing;
         std::vector<std::uint64_t> places;  ///< flipped: of the digest that was held
     };
-    [[nodiscard]] news take_news();
-    /// What was taken could not be used: the next news is the whole.
+    [[nodiscard]] change take_change();
+    /// What was taken could not be used: the next change is the whole.
     void tell_again() noexcept;
 
     /// What is to be used; null: nothing. One of them at most. News turns bits of a digest: whoever
@@ -213,7 +213,7 @@ private:
     filter::digest_replica::hold hold_;                     // of a light answer, until it is taken
     std::shared_ptr<const filter::digest> held_, nothing_;  // replica_'s own
     std::shared_ptr<const filter::squid_digest> squid_, nothing_squid_;
-    news news_;
+    change change_;
     follow_figures figures_;
 };
 

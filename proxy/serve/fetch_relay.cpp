@@ -19,7 +19,7 @@ namespace reprise::proxy::serve {
 namespace {
 
 using http::body_kind;
-using news = cache::fetch_reader::news;
+using event = cache::fetch_reader::event;
 
 // The statuses that stale-if-error speaks of (RFC 5861 4).
 bool is_server_error(unsigned status) noexcept {
@@ -265,7 +265,7 @@ awaitable<std::optional<ended_or_next>> fetch_relay::give(cache::fetch_reader& r
         if (waited != ended::keep) {
             co_return waited;
         }
-        if (x_.memory.report.what != news::interim) {
+        if (x_.memory.report.what != event::interim) {
             break;
         }
         const auto passed = co_await pass_interim();
@@ -285,35 +285,35 @@ bool fetch_relay::accepts(const cache::fetch_reader& reader) {
         return true;
     }
     switch (x_.memory.report.what) {
-    case news::head: return may_follow(reader);
-    case news::validated: return may_share_validated();
-    case news::failed: return may_share_failure(*reader.source());
-    case news::nothing:
-    case news::interim:
-    case news::data:
-    case news::end:
-    case news::fell_out:
-    case news::upgraded: break;
+    case event::head: return may_follow(reader);
+    case event::validated: return may_share_validated();
+    case event::failed: return may_share_failure(*reader.source());
+    case event::nothing:
+    case event::interim:
+    case event::data:
+    case event::end:
+    case event::fell_out:
+    case event::upgraded: break;
     }
     return true;
 }
 
 // One coroutine, not two, on the way of every miss.
 awaitable<ended_or_next> fetch_relay::take(cache::fetch_reader& reader) {
-    return x_.memory.report.what == news::head ? take_head(reader) : take_end();
+    return x_.memory.report.what == event::head ? take_head(reader) : take_end();
 }
 
 awaitable<ended_or_next> fetch_relay::take_end() {
     switch (x_.memory.report.what) {
-    case news::validated: co_return take_validated();
-    case news::failed: co_return take_failure();
-    case news::upgraded: co_return take_upgrade();
-    case news::nothing:
-    case news::head:
-    case news::interim:
-    case news::data:
-    case news::end:
-    case news::fell_out: break;  // the head always comes first
+    case event::validated: co_return take_validated();
+    case event::failed: co_return take_failure();
+    case event::upgraded: co_return take_upgrade();
+    case event::nothing:
+    case event::head:
+    case event::interim:
+    case event::data:
+    case event::end:
+    case event::fell_out: break;  // the head always comes first
     }
     co_return x_.out.break_off(outcome::error, "internal");
 }

@@ -94,7 +94,7 @@ awaitable<std::optional<ended_or_next>> fetched_reply::give_first(cache::fetch_r
                                                                   fetch_relay& relay) {
     for (;;) {
         if (has_next(x_, in_hand)) {
-            if (x_.memory.report.what == cache::fetch_reader::news::interim) {
+            if (x_.memory.report.what == cache::fetch_reader::event::interim) {
                 const auto passed = co_await relay.pass_interim();
                 if (passed != ended::keep) {
                     co_return passed;
@@ -132,17 +132,17 @@ awaitable<std::optional<ended_or_next>> fetched_reply::give_first(cache::fetch_r
 // What answers this request stands in x.memory.report then; null: none does. Those that have failed, or are not for it,
 // are waited for no more.
 std::unique_ptr<cache::fetch_reader> fetched_reply::take_silent_that_spoke() {
-    using news = cache::fetch_reader::news;
+    using event = cache::fetch_reader::event;
     const auto& came = x_.memory.report;
     for (auto one = silent_.begin(); one != silent_.end();) {
-        while (has_next(x_, **one) && came.what == news::interim) {
+        while (has_next(x_, **one) && came.what == event::interim) {
         }
-        if (came.what == news::nothing) {
+        if (came.what == event::nothing) {
             ++one;
             continue;
         }
         fetch_relay relay{x_, *order_, fetch_role::awaits};
-        const bool answers = came.what != news::failed && relay.accepts(**one);
+        const bool answers = came.what != event::failed && relay.accepts(**one);
         auto spoke = std::move(*one);
         one = silent_.erase(one);
         if (answers) {
@@ -171,7 +171,7 @@ awaitable<ended_or_next> fetched_reply::give_together() {
     const auto& asked = x_.asked;
     for (bool is_second = false;; is_second = true) {
         auto place = fetches.join_or_lead(
-            asked.key, asked.url, x_.out.news().handle(), x_.settings->fetches);
+            asked.key, asked.url, x_.out.wakeup().handle(), x_.settings->fetches);
         if (place.leads && came_meanwhile(x_, *place.reader)) {
             place.reader.reset();
             auto now = look_up_in_memory(x_, resident_now());

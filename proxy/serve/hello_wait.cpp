@@ -4,7 +4,7 @@
 #include "proxy/net/carried.hpp"
 #include "proxy/net/client_stream.hpp"
 #include "proxy/net/coroutine.hpp"
-#include "proxy/net/leaf_store.hpp"
+#include "proxy/net/kept_leaves.hpp"
 #include "proxy/net/tls.hpp"
 #include "proxy/serve/far_end.hpp"
 #include "proxy/serve/interception.hpp"

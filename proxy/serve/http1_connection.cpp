@@ -43,7 +43,7 @@ awaitable<ended> http1_connection::wait(steady_time until) {
     bool signalled = false;
     {
         const watched_wait watched{w_, waiting_};
-        signalled = co_await news.wait(until);
+        signalled = co_await wakeup.wait(until);
     }
     if (!signalled && stream.client_left()) {
         gone_ = true;  // shorter waits than between_looks are not looked at
@@ -60,13 +60,13 @@ tcp::endpoint http1_connection::local_endpoint() {
 void http1_connection::abort() {
     stream.close();
     gone_ = true;
-    news.notify();
+    wakeup.notify();
 }
 
 void http1_connection::look_at_client() {
     if (waiting_ && stream.client_left()) {
         gone_ = true;
-        news.notify();
+        wakeup.notify();
     }
 }
 

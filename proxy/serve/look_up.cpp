@@ -66,7 +66,7 @@ answer judge_without_store(exchange_state& x) {
 
 disk_look_up::disk_look_up(exchange_state& x, cache::disk::tier& disk)
     : x_{x},
-      lookup_{disk, x.asked.key, x.asked.url, x.out.news().handle()} {}
+      lookup_{disk, x.asked.key, x.asked.url, x.out.wakeup().handle()} {}
 
 std::unique_ptr<disk_look_up> disk_look_up::begin(exchange_state& x) {
     auto* disk = x.w.common.store.disk();

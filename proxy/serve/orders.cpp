@@ -95,7 +95,7 @@ std::unique_ptr<cache::fetch_reader> fetch_alone(exchange_state& x,
     order->into = cache::fetch::make(x.settings->fetches);
     order->listed = false;
     bool head_known = false;
-    auto reader = cache::fetch::join(order->into, x.out.news().handle(), head_known);
+    auto reader = cache::fetch::join(order->into, x.out.wakeup().handle(), head_known);
     fetch::start_producer(x.w, order);
     return reader;
 }
@@ -146,7 +146,7 @@ void revalidate_behind(exchange_state& x) {
         return;
     }
     auto place = common.fetches.join_or_lead(
-        x.asked.key, x.asked.url, x.out.news().handle(), x.settings->fetches);
+        x.asked.key, x.asked.url, x.out.wakeup().handle(), x.settings->fetches);
     if (!place.leads || came_meanwhile(x, *place.reader)) {
         return;
     }

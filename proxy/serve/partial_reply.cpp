@@ -11,7 +11,7 @@
 namespace reprise::proxy::serve {
 
 namespace {
-using news = cache::fetch_reader::news;
+using event = cache::fetch_reader::event;
 }  // namespace
 
 awaitable<ended_or_next> partial_reply::give() {
@@ -30,11 +30,11 @@ awaitable<ended_or_next> partial_reply::give() {
         if (waited != ended::keep) {
             co_return waited;
         }
-    } while (came.what == news::interim);  // of a request that is ours (RFC 9110 15.2)
-    if (came.what == news::failed) {
+    } while (came.what == event::interim);  // of a request that is ours (RFC 9110 15.2)
+    if (came.what == event::failed) {
         co_return answer_to_failed_fetch(x_, std::move(came.why));
     }
-    if (came.what != news::head) {
+    if (came.what != event::head) {
         co_return x_.out.break_off(outcome::error, "internal");  // the head is first
     }
     const auto head = came.head;

@@ -111,7 +111,7 @@ awaitable<ended> peer_page::wait_for_news(const peer::asker& who, peer::resource
     const auto until = steady_now() + page.wait;
     x_.copy_and_shrink();
     const auto& head = *x_.asked.head;
-    const auto wait = peers.wait_for_news(head, who, page, x_.out.news().handle());
+    const auto wait = peers.wait_for_news(head, who, page, x_.out.wakeup().handle());
     for (;;) {
         const bool drains = x_.w.common.draining.load(std::memory_order_relaxed);
         x_.out.keeps = x_.out.keeps && !drains;
@@ -120,8 +120,8 @@ awaitable<ended> peer_page::wait_for_news(const peer::asker& who, peer::resource
         if (page.what != peer::answered::waiting) {
             co_return ended::keep;
         }
-        const auto news = co_await x_.out.wait(until);
-        if (news == ended::gone) {
+        const auto client = co_await x_.out.wait(until);
+        if (client == ended::gone) {
             co_return x_.out.leave();
         }
     }

@@ -31,14 +31,14 @@ awaitable<ended_or_next> purge_reply::give() {
 
 awaitable<bool> purge_reply::is_kept() {
     const auto kept = std::make_shared<std::atomic<bool>>(false);
-    auto tell = [kept, sleeper = x_.out.news().handle()] {
+    auto tell = [kept, sleeper = x_.out.wakeup().handle()] {
         kept->store(true);
         sleeper.notify();
     };
     x_.w.common.keep_purges(std::move(tell));
     const auto until = steady_now() + purge_patience;
     while (!kept->load() && steady_now() < until) {
-        const bool signalled = co_await x_.out.news().wait(until);
+        const bool signalled = co_await x_.out.wakeup().wait(until);
         if (!signalled) {
             break;
         }

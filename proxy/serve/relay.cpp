@@ -14,7 +14,7 @@ namespace reprise::proxy::serve {
 
 namespace {
 
-using news = cache::fetch_reader::news;
+using event = cache::fetch_reader::event;
 using report = cache::fetch_reader::report;
 
 std::size_t size_of(const report& came) noexcept {
@@ -107,9 +107,9 @@ awaitable<ended> resume_alone(exchange_state& x,
         if (waited != ended::keep) {
             co_return waited;
         }
-    } while (came.what == news::interim);
-    const auto rest = came.what == news::head ? continued_by(*came.head, *head, offset)
-                                              : continuation{};
+    } while (came.what == event::interim);
+    const auto rest = came.what == event::head ? continued_by(*came.head, *head, offset)
+                                               : continuation{};
     if (!rest.fits) {
         co_return x.out.break_off(outcome::cut_short, why);
     }
@@ -135,7 +135,7 @@ awaitable<ended> resume_alone(exchange_state& x,
 
 bool has_next(exchange_state& x, cache::fetch_reader& reader) {
     reader.next(x.memory.report, body_batch);
-    return x.memory.report.what != news::nothing;
+    return x.memory.report.what != event::nothing;
 }
 
 awaitable<ended> next_of(exchange_state& x, cache::fetch_reader& reader) {
@@ -169,7 +169,7 @@ awaitable<relayed> relay_body(exchange_state& x, cache::fetch_reader& reader, bo
         }
         bool over = false;
         switch (came.what) {
-        case news::data: {
+        case event::data: {
             const auto all = size_of(came);
             if (rules.left && all > *rules.left) {
                 co_return relayed::too_long;
@@ -188,7 +188,7 @@ awaitable<relayed> relay_body(exchange_state& x, cache::fetch_reader& reader, bo
             add_piece(x, rules, size, chunk_line);
             break;
         }
-        case news::end: {
+        case event::end: {
             if (rules.left.value_or(0) != 0 || rules.skip != 0) {
                 co_return relayed::too_short;
             }
@@ -199,13 +199,13 @@ awaitable<relayed> relay_body(exchange_state& x, cache::fetch_reader& reader, bo
             }
             break;
         }
-        case news::failed: co_return relayed::failed;
-        case news::fell_out: co_return relayed::fell_out;
-        case news::interim: continue;  // too late for it
-        case news::nothing:
-        case news::head:
-        case news::validated:
-        case news::upgraded: co_return relayed::out_of_order;
+        case event::failed: co_return relayed::failed;
+        case event::fell_out: co_return relayed::fell_out;
+        case event::interim: continue;  // too late for it
+        case event::nothing:
+        case event::head:
+        case event::validated:
+        case event::upgraded: co_return relayed::out_of_order;
         }
         if (x.out.has_pieces()) {
             auto sent = x.out.try_send();

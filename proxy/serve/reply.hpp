@@ -63,13 +63,13 @@ public:
     /// Behind a reply that ends with the connection: says that nothing follows, while the request's
     /// body is still read.
     [[nodiscard]] awaitable<ended> end_sending();
-    /// Waits for news of a fetch, of the disk or of the store; at `until` there is none.
+    /// Waits until a fetch, the disk or the store has more; at `until` none has.
     /// `gone`: the client left, or the program ends.
     [[nodiscard]] awaitable<ended> wait(steady_time until = steady_time::max()) {
         return to_.wait(until);
     }
     /// What ends such a wait.
-    [[nodiscard]] net::wakeup& news() noexcept { return to_.news; }
+    [[nodiscard]] net::wakeup& wakeup() noexcept { return to_.wakeup; }
     /// Everything has gone out: with what follows it the connection may go on, or end.
     ended end();
     /// Ends the reply so that the client can't take what it has for all of it.

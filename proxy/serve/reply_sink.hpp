@@ -3,7 +3,7 @@
 //
 //     send now          as far as it takes bytes without waiting
 //     send              the rest, with back-pressure, at the pace that a client owes
-//     wait              for news of a fetch, of the disk or of the store, while the client is there
+//     wait              until a fetch, the disk or the store has more, while the client is there
 //     whole, broken off what the client may take for all of the answer, and what it may not
 //
 // HTTP/1.1's connection implements it (http1_connection.hpp). A protocol that carries several
@@ -45,10 +45,10 @@ public:
     [[nodiscard]] virtual awaitable<ended> send(pieces& what, pace owed) = 0;
     /// Says that nothing follows, while what the client sends is still read. `gone` as for send.
     [[nodiscard]] virtual awaitable<ended> end_sending(pace owed) = 0;
-    /// Waits for `news`, at most until then. `gone`: the client left, or the program ends.
+    /// Waits for `wakeup`, at most until then. `gone`: the client left, or the program ends.
     [[nodiscard]] virtual awaitable<ended> wait(steady_time until) = 0;
     /// What a fetch, the disk or the store notifies when there is something to go on with.
-    net::wakeup news;
+    net::wakeup wakeup;
 
     /// The reply that begins tells its client no length: its end is the connection's.
     virtual void ends_by_closing() noexcept = 0;
@@ -67,7 +67,7 @@ public:
     [[nodiscard]] virtual tcp::endpoint local_endpoint() = 0;
 
 protected:
-    explicit reply_sink(net::deadlines& timer) : news{timer} {}
+    explicit reply_sink(net::deadlines& timer) : wakeup{timer} {}
     ~reply_sink() = default;  // nobody owns one by this face
 };
 

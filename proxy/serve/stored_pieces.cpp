@@ -114,7 +114,7 @@ void stored_pieces::compose_head(std::optional<http::byte_range> part,
 void stored_pieces::compose_bytes(http::byte_range part) {
     if (from_.on_disk()) {
         disk_body_.emplace(answers::body_on_disk{
-            from_.on_disk()->read_from(part.first, x_.out.news().handle()), part.last + 1});
+            from_.on_disk()->read_from(part.first, x_.out.wakeup().handle()), part.last + 1});
         return;
     }
     x_.out.note_body(body_source::store, part.size());

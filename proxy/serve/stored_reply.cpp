@@ -13,7 +13,7 @@ namespace reprise::proxy::serve {
 namespace {
 
 using http::field_id;
-using body_news = cache::disk_body_reader::news;
+using read_result = cache::disk_body_reader::read_result;
 
 // A client that has not taken a batch by then lags, and little is held for it from then on. It is seen a tick of the
 // loop's deadlines later at most: so nobody lags who takes 1.3 MB/s, whoever takes half of that does, and for those that
@@ -78,14 +78,14 @@ awaitable<ended_or_next> disk_body_reply::give() {
     while (reader.offset() < what_.end) {
         pieces.clear();
         const auto what = reader.next(what_.end, body_batch, pieces);
-        if (what == body_news::waiting) {
+        if (what == read_result::waiting) {
             const auto waited = co_await x_.out.wait();
             if (waited != ended::keep) {
                 co_return x_.out.leave();
             }
             continue;
         }
-        if (what != body_news::data) {
+        if (what != read_result::data) {
             co_return co_await go_on(what);
         }
         std::size_t size = 0;
@@ -109,9 +109,9 @@ awaitable<ended_or_next> disk_body_reply::give() {
     co_return x_.out.end();
 }
 
-awaitable<ended_or_next> disk_body_reply::go_on(body_news what) {
+awaitable<ended_or_next> disk_body_reply::go_on(read_result what) {
     const auto stored = x_.sending;
-    if (what == body_news::lost) {
+    if (what == read_result::lost) {
         (void)x_.w.common.store.drop(x_.asked.key, x_.asked.url, stored);
     }
     if (!x_.out.under_way()) {

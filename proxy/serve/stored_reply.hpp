@@ -22,7 +22,7 @@ public:
     [[nodiscard]] awaitable<ended_or_next> give();
 
 private:
-    [[nodiscard]] awaitable<ended_or_next> go_on(cache::disk_body_reader::news what);
+    [[nodiscard]] awaitable<ended_or_next> go_on(cache::disk_body_reader::read_result what);
 
     exchange_state& x_;
     answers::body_on_disk& what_;

@@ -19,7 +19,7 @@ bool would_ask_anybody(const ended_or_next& what) {
 
 awaitable<ended_or_next> under_way_reply::give() {
     const auto reader = x_.w.common.fetches.join_kept(
-        x_.asked.key, x_.asked.url, x_.out.news().handle());
+        x_.asked.key, x_.asked.url, x_.out.wakeup().handle());
     // Where there is no head yet its silence is the origin's, and not to be held against this instance.
     const bool has_head = reader && reader->source()->head();
     const bool may_be_told = x_.asked.waits_behind_102 && x_.out.version == 11;

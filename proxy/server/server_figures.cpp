@@ -1,7 +1,7 @@
 #include "proxy/admin/history.hpp"
 #include "proxy/admin/stats.hpp"
 #include "proxy/base/log.hpp"
-#include "proxy/net/leaf_store.hpp"
+#include "proxy/net/kept_leaves.hpp"
 #include "proxy/server/listening_worker.hpp"
 #include "proxy/server/server.hpp"
 
@@ -95,7 +95,7 @@ admin::stats_inputs server::stats() {
     in.failing = common_.failing.last_minute(now);
     in.costly = common_.costly.figures();
     in.by_bytes = common_.by_bytes.figures();
-    in.store = common_.store.memory().figures();
+    in.memory = common_.store.memory().figures();
     if (const auto* disk = common_.store.disk()) {
         in.disk = disk->figures();
         in.unadmitted = common_.store.written_unadmitted();

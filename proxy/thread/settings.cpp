@@ -14,7 +14,7 @@ namespace reprise::proxy::thread {
 namespace {
 
 // One key for the leaves of all reloads, so that no client's session ends with one.
-std::shared_ptr<net::leaf_store> read_authority(
+std::shared_ptr<net::kept_leaves> read_authority(
     const std::optional<config::intercept_options>& wanted) {
     if (!wanted) {
         return nullptr;
@@ -35,7 +35,7 @@ std::shared_ptr<net::leaf_store> read_authority(
         throw std::runtime_error{"intercept: OpenSSL makes no key"};
     }
     net::leaf_maker maker{std::move(read.authority), key, wanted->leaf_lifetime};
-    return std::make_shared<net::leaf_store>(std::move(maker), wanted->leaves);
+    return std::make_shared<net::kept_leaves>(std::move(maker), wanted->leaves);
 }
 
 http::overrides overrides_of(const std::vector<config::overridden>& named) {

@@ -11,7 +11,7 @@
 #include "proxy/http/storability.hpp"
 #include "proxy/net/block_list.hpp"
 #include "proxy/net/guard.hpp"
-#include "proxy/net/leaf_store.hpp"
+#include "proxy/net/kept_leaves.hpp"
 #include "proxy/net/tls_context.hpp"
 #include "proxy/net/tls_trust.hpp"
 #include "proxy/net/user_list.hpp"
@@ -43,9 +43,9 @@ struct settings {
     cache::fetch_limits fetches;
     std::vector<net::tls_identity_ptr> identities;  ///< by listener; null: plain HTTP
     net::tls_trust_ptr trust;
-    std::shared_ptr<net::leaf_store> leaves;  ///< of hosts whose tunnels are opened; null: of none
-    net::user_list_ptr users;                 ///< null: no client is asked who it is
-    net::block_list_ptr blocked;              ///< null: no host is
+    std::shared_ptr<net::kept_leaves> leaves;  ///< of hosts whose tunnels are opened; null: of none
+    net::user_list_ptr users;                  ///< null: no client is asked who it is
+    net::block_list_ptr blocked;               ///< null: no host is
 };
 using settings_ptr = std::shared_ptr<const settings>;
 
@@ -53,7 +53,7 @@ using settings_ptr = std::shared_ptr<const settings>;
 struct other_files {
     std::vector<net::tls_identity_ptr> identities;
     net::tls_trust_ptr trust;
-    std::shared_ptr<net::leaf_store> leaves;
+    std::shared_ptr<net::kept_leaves> leaves;
     net::user_list_ptr users;
     net::block_list_ptr blocked;
 };

@@ -16,7 +16,7 @@ namespace {
 using namespace reprise::fuzz;
 namespace disk = reprise::proxy::cache::disk;
 
-constexpr std::uint64_t store = 1, sequence = 7;
+constexpr std::uint64_t store_id = 1, sequence = 7;
 constexpr std::uint32_t number = 2;
 constexpr std::uint64_t size = disk::smallest_segment;
 
@@ -25,7 +25,7 @@ std::vector<char> empty_segment() {
     const auto header = disk::encode(
         disk::segment_header{
             .number = number, .sequence = sequence, .segment_bytes = size, .begun = {}},
-        store);
+        store_id);
     std::copy(header.begin(), header.end(), segment.begin());
     return segment;
 }
@@ -37,8 +37,8 @@ void try_segment(const std::vector<char>& segment) {
             segment.begin() + static_cast<std::ptrdiff_t>(offset), into.size(), into.begin());
         return true;
     };
-    const auto found = disk::recover(read,
-                                     {.store = store, .number = number, .segment_bytes = size});
+    const auto found = disk::recover(
+        read, {.store_id = store_id, .number = number, .segment_bytes = size});
     require(found.state == disk::segment_state::closed ||
             found.state == disk::segment_state::scanned);
     auto free_from = disk::first_record;
@@ -68,7 +68,7 @@ void try_footer(std::span<const std::uint8_t> bytes) {
     const auto summed = std::span<const char>{segment}
                             .last(end->footer_bytes())
                             .first(end->footer_bytes() - sum_bytes);
-    disk::store_at(segment.data() + size - sum_bytes, disk::checksum(summed, store));
+    disk::store_at(segment.data() + size - sum_bytes, disk::checksum(summed, store_id));
     try_segment(segment);
 }
 
@@ -87,7 +87,7 @@ void try_records(std::span<const std::uint8_t> bytes) {
         if (header.has_value() && header->front_bytes <= record.size()) {
             const auto summed =
                 std::span<const char>{record}.first(header->front_bytes).subspan(sum_bytes);
-            disk::store_at(record.data(), disk::checksum(summed, store));
+            disk::store_at(record.data(), disk::checksum(summed, store_id));
         }
     }
     try_segment(segment);

@@ -18,7 +18,7 @@ using namespace reprise::fuzz;
 namespace cache = reprise::proxy::cache;
 namespace disk = reprise::proxy::cache::disk;
 
-constexpr std::uint64_t store = 1;
+constexpr std::uint64_t store_id = 1;
 constexpr std::size_t magic_at = 8;
 constexpr std::uint32_t magic = 0x63527052;
 
@@ -34,10 +34,10 @@ std::vector<char> written(const Source& what, const disk::record_header& as) {
     require(bytes.has_value());
     std::vector<char> record(*bytes);
     const auto header = disk::encode(
-        what, {.sequence = as.sequence, .id = as.id, .now = as.written}, store, record);
+        what, {.sequence = as.sequence, .id = as.id, .now = as.written}, store_id, record);
     require(header.record_bytes() == record.size());
-    const auto again = disk::check_front(record, store, as.sequence);
-    require(again.has_value() && disk::check_body(record, *again, store));
+    const auto again = disk::check_front(record, store_id, as.sequence);
+    require(again.has_value() && disk::check_body(record, *again, store_id));
     return record;
 }
 
@@ -106,16 +106,16 @@ void try_record(std::span<const char> record) {
     const auto header = disk::read_header(record);
     if (header.has_error()) {
         require_named(header);
-        require(disk::check_front(record, store, 1).has_error());
+        require(disk::check_front(record, store_id, 1).has_error());
         return;
     }
-    const auto front = disk::check_front(record, store, header->sequence);
+    const auto front = disk::check_front(record, store_id, header->sequence);
     if (front.has_error()) {
         require_named(front);
         return;
     }
     (void)disk::index_key(front->kind, front->primary, front->discriminator);
-    if (!disk::check_body(record, *front, store)) {
+    if (!disk::check_body(record, *front, store_id)) {
         return;
     }
     switch (front->kind) {
@@ -126,8 +126,8 @@ void try_record(std::span<const char> record) {
     case disk::record_kind::extent: break;
     }
     std::vector<char> moved(record.begin(), record.end());
-    disk::restamp(moved, store, front->sequence + 1);
-    require(disk::check_front(moved, store, front->sequence + 1).has_value());
+    disk::restamp(moved, store_id, front->sequence + 1);
+    require(disk::check_front(moved, store_id, front->sequence + 1).has_value());
 }
 
 /// All checksums made right, as far as the lengths allow.
@@ -144,10 +144,10 @@ void sum(std::vector<char>& record) {
         const auto begin = i * disk::block_bytes;
         const auto piece = body.subspan(begin, std::min(disk::block_bytes, body.size() - begin));
         disk::store_at(record.data() + disk::record_header_bytes + 8 * i,
-                       disk::checksum(piece, store));
+                       disk::checksum(piece, store_id));
     }
     const auto summed = std::span<const char>{record}.first(header->front_bytes).subspan(magic_at);
-    disk::store_at(record.data(), disk::checksum(summed, store));
+    disk::store_at(record.data(), disk::checksum(summed, store_id));
 }
 
 }  // namespace

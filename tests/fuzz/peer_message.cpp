@@ -173,8 +173,8 @@ void try_answer(std::span<const std::byte> bytes, std::uint8_t standing) {
                       start + 1s);
     require(follower.next() >= start);
     require(follower.next() <= start + 3h);
-    const auto news = follower.take_news();
-    require(news.what != digest_follower::news::kind::flipped || follower.held() != nullptr);
+    const auto change = follower.take_change();
+    require(change.what != digest_follower::change::kind::flipped || follower.held() != nullptr);
     require(!follower.held() || follower.held()->bytes() <= plan.limits.bytes);
     require(to_string(follower.figures().trouble) != "?");
     (void)follower.ask(start);

@@ -5,7 +5,7 @@
 #include "proxy/cache/store.hpp"
 #include "proxy/peer/digest_source.hpp"
 #include "tests/support/temp_dir.hpp"
-#include "tests/unit/cache/disk/stores.hpp"
+#include "tests/unit/cache/disk/disk_store.hpp"
 
 #include <doctest/doctest.h>
 
@@ -66,7 +66,7 @@ struct whole_store {
                 contents_listener& to,
                 std::uint64_t memory,
                 disk_write when) {
-        store_plan plan;
+        memory_plan plan;
         plan.capacity = memory;
         plan.policy = eviction_kind::lru;  // which lets go of what was found, soon
         plan.told = &to;

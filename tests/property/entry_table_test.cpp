@@ -38,7 +38,7 @@ public:
     }
     void check_all() {
         for (const auto& [number, entries] : model_) {
-            std::vector<const store_entry*> found;
+            std::vector<const memory_entry*> found;
             for (const auto& one : table_.find(key(number))) {
                 found.push_back(&one);
             }
@@ -55,7 +55,7 @@ private:
     std::size_t below(std::size_t bound) { return random_() % bound; }
     void add() {
         const auto number = below(numbers);
-        auto& added = table_.add(store_entry::make(key(number), "http://a/"));
+        auto& added = table_.add(memory_entry::make(key(number), "http://a/"));
         model_[number].push_back(&added);
         all_.push_back({number, &added});
         largest_ = std::max(largest_, all_.size());
@@ -75,11 +75,11 @@ private:
 
     struct known {
         std::uint64_t number;
-        store_entry* entry;
+        memory_entry* entry;
     };
     std::mt19937_64 random_;
     entry_table table_;
-    std::unordered_map<std::uint64_t, std::vector<const store_entry*>> model_;
+    std::unordered_map<std::uint64_t, std::vector<const memory_entry*>> model_;
     std::vector<known> all_;
     std::size_t largest_ = 0;
 };

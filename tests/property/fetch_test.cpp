@@ -58,7 +58,7 @@ void run(std::uint64_t seed) {
             // Those in front have left; who is still here had fallen out.
             REQUIRE(resumable);
             for (const auto& one : clients) {
-                REQUIRE(one->drain() == news::fell_out);
+                REQUIRE(one->drain() == event::fell_out);
             }
             return;
         }
@@ -100,7 +100,7 @@ void run(std::uint64_t seed) {
             auto& one = *clients[below(clients.size())];
             const auto had = one.bytes.size();
             const auto before = made - had;
-            if (one.step(1 + below(100'000)) == news::fell_out) {
+            if (one.step(1 + below(100'000)) == event::fell_out) {
                 REQUIRE(!kept);
                 REQUIRE(resumable);
                 REQUIRE(before + block_size > limits.window);
@@ -120,10 +120,10 @@ void run(std::uint64_t seed) {
     std::size_t whole_bodies = 0;
     for (const auto& one : clients) {
         const auto end = one->drain();
-        REQUIRE((end == news::end || (end == news::fell_out && !kept && resumable)));
+        REQUIRE((end == event::end || (end == event::fell_out && !kept && resumable)));
         REQUIRE(is_beginning(one->bytes, 0));
-        REQUIRE((end != news::end || one->bytes.size() == size));
-        whole_bodies += end == news::end;
+        REQUIRE((end != event::end || one->bytes.size() == size));
+        whole_bodies += end == event::end;
     }
     REQUIRE(whole_bodies > 0);
 }

@@ -146,10 +146,10 @@ TEST_SUITE("scenario/purge") {
     }
 
     TEST_CASE("a 304 that was asked for before a purge freshens nothing") {
-        for (const std::string news : {"", "Vary: X-Kind\r\n"}) {  // the latter is stored anew
+        for (const std::string more : {"", "Vary: X-Kind\r\n"}) {  // the latter is stored anew
             for (const std::string fields :
                  {"", "Purge: soft\r\n", "Purge: prefix\r\n", "Purge: prefix, soft\r\n"}) {
-                CAPTURE(news);
+                CAPTURE(more);
                 CAPTURE(fields);
                 world w{purging_settings()};
                 auto& asked = w.origin.make_gate();
@@ -160,7 +160,7 @@ TEST_SUITE("scenario/purge") {
                         go.wait();
                         connection.send(
                             raw_head("304 Not Modified",
-                                     "Cache-Control: max-age=60\r\nETag: \"x\"\r\n" + news));
+                                     "Cache-Control: max-age=60\r\nETag: \"x\"\r\n" + more));
                     } else {
                         connection.send(
                             ok("Cache-Control: max-age=60\r\nETag: \"x\"\r\n", "hello"));

@@ -40,8 +40,8 @@ struct cost_plan {
     unsigned rounds = 3;
     double rate = 10'000;
     double seconds = 15;
-    double news = 0.25;   // share of requests that are for new URLs
-    double again = 0.05;  // and for such as were asked for once
+    double new_share = 0.25;  // share of requests that are for new URLs
+    double again = 0.05;      // and for such as were asked for once
     double sibling_rate = 5;
     std::string admission = "second-hit";
     bool share = true;  // what was seen, in a digest of its own
@@ -241,9 +241,9 @@ private:
         };
         for (double now = 0; now < seconds; now += 1 / plan_.rate) {
             const auto share = static_cast<double>(random() % 1'000'000) / 1e6;
-            if (share < plan_.news) {
+            if (share < plan_.new_share) {
                 out.push_back({at(now), 0, next++});
-            } else if (share < plan_.news + plan_.again && next > 1'010'000) {
+            } else if (share < plan_.new_share + plan_.again && next > 1'010'000) {
                 // One of some seconds ago.
                 out.push_back(
                     {at(now), 0, next - 2000 - static_cast<std::uint32_t>(random() % 8000)});
@@ -284,7 +284,7 @@ int run(int argc, char** argv) {
     app.add_option("--rounds", of.rounds)->check(CLI::Range(1, 100))->capture_default_str();
     app.add_option("--rate", of.rate, "requests a second")->capture_default_str();
     app.add_option("--seconds", of.seconds, "measured in each round")->capture_default_str();
-    app.add_option("--new", of.news, "share of requests for new URLs")->capture_default_str();
+    app.add_option("--new", of.new_share, "share of requests for new URLs")->capture_default_str();
     app.add_option("--again", of.again, "share for such as were asked for once")
         ->capture_default_str();
     app.add_option("--sibling-rate", of.sibling_rate, "objects a second that each sibling stores")
@@ -310,7 +310,7 @@ int run(int argc, char** argv) {
         std::printf("| %u siblings, %g requests/s, %g %% new, admission %s, median of %zu rounds |",
                     of.siblings,
                     of.rate,
-                    100 * of.news,
+                    100 * of.new_share,
                     of.admission.c_str(),
                     all.begin()->second.size());
         std::vector<std::string> threads;

@@ -25,7 +25,7 @@ struct read_times {
     timed absent, cold, warm;
 };
 
-timed look_up(opened_store& store,
+timed look_up(opened_tier& tier,
               const object_maker& objects,
               std::uint64_t first,
               std::uint64_t keys,
@@ -35,16 +35,16 @@ timed look_up(opened_store& store,
     std::vector<double> took;
     took.reserve(count);
     timed out;
-    const auto before = store.figures();
+    const auto before = tier.figures();
     for (; out.asked < count; ++out.asked) {
         const auto number = first + random() % keys;
         const auto begin = proxy::steady_now();
-        const auto found = store.find(number);
+        const auto found = tier.find(number);
         took.push_back(
             std::chrono::duration<double, std::micro>(proxy::steady_now() - begin).count());
         out.right += found && objects.is_right(number, *found) ? 1 : 0;
     }
-    const auto after = store.figures();
+    const auto after = tier.figures();
     out.in_place = after.in_place - before.in_place;
     out.pooled = after.pooled - before.pooled;
     std::sort(took.begin(), took.end());
@@ -73,21 +73,21 @@ void measure_reading(const bench_plan& plan) {
                                                        64 << 20);
     const auto all = in_child<read_times>(how_to_end::let_it, [&](const telling<read_times>& tell) {
         const object_maker objects{plan.object_bytes};
-        opened_store store{path, size};
-        store.wait_until_ready();
+        opened_tier tier{path, size};
+        tier.wait_until_ready();
         for (std::uint64_t number = 0; number < keys; ++number) {
-            store.put(number, objects);
+            tier.put(number, objects);
         }
-        store.wait_until_written();
+        tier.wait_until_written();
         read_times out;
-        out.absent = look_up(store, objects, 2 * keys, keys, 100'000, 1);
+        out.absent = look_up(tier, objects, 2 * keys, keys, 100'000, 1);
         forget_pages(path);
-        out.cold = look_up(store, objects, 0, keys, 2'000, 2);
+        out.cold = look_up(tier, objects, 0, keys, 2'000, 2);
         for (std::uint64_t number = 0; number < keys; ++number) {
-            (void)store.find(number);
+            (void)tier.find(number);
         }
-        out.warm = look_up(store, objects, 0, keys, 100'000, 3);
-        store.stop();
+        out.warm = look_up(tier, objects, 0, keys, 100'000, 3);
+        tier.stop();
         tell(out);
     });
     std::printf("%llu objects of %zu bytes, one look-up at a time\n\n"

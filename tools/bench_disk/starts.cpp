@@ -40,24 +40,24 @@ double milliseconds_since(proxy::steady_time begin) {
 filled fill(const bench_plan& plan, const std::string& path, std::uint64_t size, how_to_end end) {
     return in_child<filled>(end, [&](const telling<filled>& tell) {
         const object_maker objects{plan.object_bytes};
-        opened_store store{path, size};
-        store.wait_until_ready();
+        opened_tier tier{path, size};
+        tier.wait_until_ready();
         filled out;
         out.resident_before = resident_bytes();
         const auto begin = proxy::steady_now();
-        const auto had = store.figures().objects;
+        const auto had = tier.figures().objects;
         std::uint64_t next = 0;
         for (; next < plan.objects; ++next) {
-            store.put(next, objects);
+            tier.put(next, objects);
         }
-        store.wait_until_written();
+        tier.wait_until_written();
         out.seconds = milliseconds_since(begin) / 1e3;
-        const auto figures = store.figures();
+        const auto figures = tier.figures();
         out.objects = figures.objects - (had < figures.objects ? had : 0);
         out.index_bytes = figures.index_bytes;
         out.resident_after = resident_bytes();
         if (end == how_to_end::let_it) {
-            store.stop();
+            tier.stop();
             tell(out);
             return;
         }
@@ -65,7 +65,7 @@ filled fill(const bench_plan& plan, const std::string& path, std::uint64_t size,
             if (more == plan.objects / 100) {
                 tell(out);  // and is killed in the midst of what follows
             }
-            store.put(next + more, objects);
+            tier.put(next + more, objects);
         }
     });
 }
@@ -76,26 +76,26 @@ started start(const bench_plan& plan, const std::string& path, std::uint64_t siz
         std::mt19937_64 random{7};
         started out;
         const auto begin = proxy::steady_now();
-        opened_store store{path, size};
+        opened_tier tier{path, size};
         while (true) {
             const auto number = random() % plan.objects;
             ++out.tried;
-            const auto found = store.find(number);
+            const auto found = tier.find(number);
             if (found && objects.is_right(number, *found)) {
                 break;
             }
         }
         out.first_hit_ms = milliseconds_since(begin);
-        store.wait_until_ready();
+        tier.wait_until_ready();
         out.all_ms = milliseconds_since(begin);
-        out.objects = store.figures().objects;
+        out.objects = tier.figures().objects;
         for (; out.asked < 2000; ++out.asked) {
             const auto number = random() % plan.objects;
-            const auto found = store.find(number);
+            const auto found = tier.find(number);
             out.right += found && objects.is_right(number, *found) ? 1 : 0;
         }
         if (end == how_to_end::let_it) {
-            store.stop();
+            tier.stop();
             tell(out);
             return;
         }
@@ -103,7 +103,7 @@ started start(const bench_plan& plan, const std::string& path, std::uint64_t siz
             if (more == plan.objects / 100) {
                 tell(out);
             }
-            store.put(2 * plan.objects + more, objects);
+            tier.put(2 * plan.objects + more, objects);
         }
     });
 }

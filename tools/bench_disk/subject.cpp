@@ -86,18 +86,18 @@ bool object_maker::is_right(std::uint64_t number, const cache::stored_response& 
     return right;
 }
 
-opened_store::opened_store(const std::string& path, std::uint64_t size, std::uint64_t segment)
+opened_tier::opened_tier(const std::string& path, std::uint64_t size, std::uint64_t segment)
     : tier_{settings_of(path, size, segment), disk::system_files(), purges_, invalidated_} {}
 
-filter::key_hash opened_store::key_of(std::string_view url) const {
+filter::key_hash opened_tier::key_of(std::string_view url) const {
     return filter::hash_of(url, tier_.secret());
 }
 
-void opened_store::put(std::uint64_t number, const object_maker& objects) {
+void opened_tier::put(std::uint64_t number, const object_maker& objects) {
     put(number, objects.make(number));
 }
 
-void opened_store::put(std::uint64_t number, const cache::stored_ptr& response) {
+void opened_tier::put(std::uint64_t number, const cache::stored_ptr& response) {
     const auto url = object_maker::url(number);
     const auto key = key_of(url);
     const cache::invalidation_mark asked{invalidated_.count(key), purges_.epoch()};
@@ -111,7 +111,7 @@ void opened_store::put(std::uint64_t number, const cache::stored_ptr& response) 
     last_put_ = number;
 }
 
-cache::stored_ptr opened_store::find(std::uint64_t number) {
+cache::stored_ptr opened_tier::find(std::uint64_t number) {
     const auto url = object_maker::url(number);
     const auto key = key_of(url);
     if (!tier_.may_hold(key)) {
@@ -124,14 +124,14 @@ cache::stored_ptr opened_store::find(std::uint64_t number) {
     return lookup.result.response;
 }
 
-void opened_store::wait_until_written() {
+void opened_tier::wait_until_written() {
     const auto key = key_of(object_maker::url(last_put_));
     while (!tier_.may_hold(key)) {
         pause_briefly();
     }
 }
 
-void opened_store::wait_until_ready() {
+void opened_tier::wait_until_ready() {
     while (tier_.figures().state == disk::tier_state::loading) {
         pause_briefly();
     }

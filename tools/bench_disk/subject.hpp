@@ -31,11 +31,11 @@ private:
 };
 
 /// A tier and what the proxy would have beside it.
-class opened_store {
+class opened_tier {
 public:
     /// Begins to open it; loading goes on after that. `segment`: bytes, or 0 for what the size
     /// makes.
-    opened_store(const std::string& path, std::uint64_t size, std::uint64_t segment = 0);
+    opened_tier(const std::string& path, std::uint64_t size, std::uint64_t segment = 0);
 
     /// Puts object `number`, waiting while the writer's queue is full.
     /// @throws std::runtime_error when it is not taken for a minute

@@ -57,17 +57,17 @@ written fill_store(const bench_plan& plan,
     return in_child<written>(how_to_end::let_it, [&](const telling<written>& tell) {
         const object_maker objects{large_body};
         const auto one = objects.make(0);
-        opened_store store{path, plan.sequential_bytes + spare, segment};
-        store.wait_until_ready();
-        const auto had = store.figures().written_bytes;
+        opened_tier tier{path, plan.sequential_bytes + spare, segment};
+        tier.wait_until_ready();
+        const auto had = tier.figures().written_bytes;
         const auto begin = proxy::steady_now();
         const auto cpu = own_cpu_seconds();
         for (std::uint64_t put = 0; put < bytes / large_body; ++put) {
-            store.put(first + put, one);
+            tier.put(first + put, one);
         }
-        store.stop();
+        tier.stop();
         sync_files(path);
-        tell({store.figures().written_bytes - had, seconds_since(begin), own_cpu_seconds() - cpu});
+        tell({tier.figures().written_bytes - had, seconds_since(begin), own_cpu_seconds() - cpu});
     });
 }
 

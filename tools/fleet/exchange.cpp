@@ -400,7 +400,7 @@ void exchange::pull(node_number reader, digest_number node, bool seen) {
         }
         counted_.unchanged += idle * readers(reader, node);
     }
-    const auto news = views_[reader]->follow_up(node, seen);
+    const auto change = views_[reader]->follow_up(node, seen);
     count({now_, due::kind::pull, node, reader, seen},
           question.size(),
           reply.head.size(),
@@ -432,7 +432,7 @@ void exchange::pull(node_number reader, digest_number node, bool seen) {
     }
     const auto site = where_.site_of(teller);
     if (plan_.by_gateways && reader == where_.gateway_of(site)) {
-        hear(*members_[site], node, follower, news);
+        hear(*members_[site], node, follower, change);
         tick_members(where_.members_of(site));
     }
 }

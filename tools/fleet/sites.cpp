@@ -33,14 +33,14 @@ void site_map::put_near_first(node_number from, std::vector<digest_number>& whom
 void hear(proxy::peer::members_source& members,
           unsigned slot,
           const proxy::peer::digest_follower& of,
-          const proxy::peer::digest_follower::news& news) {
-    using kind = proxy::peer::digest_follower::news::kind;
+          const proxy::peer::digest_follower::change& change) {
+    using kind = proxy::peer::digest_follower::change::kind;
     const auto& held = of.held();
     if (!held) {
         members.remove(slot);
-    } else if (news.what == kind::flipped) {
-        (void)members.flip(slot, *held, news.places);
-    } else if (news.what == kind::replaced) {
+    } else if (change.what == kind::flipped) {
+        (void)members.flip(slot, *held, change.places);
+    } else if (change.what == kind::replaced) {
         (void)members.put(slot, *held);
     }
 }

@@ -56,6 +56,6 @@ private:
 void hear(proxy::peer::members_source& members,
           unsigned slot,
           const proxy::peer::digest_follower& of,
-          const proxy::peer::digest_follower::news& news);
+          const proxy::peer::digest_follower::change& change);
 
 }  // namespace reprise::fleet

@@ -28,27 +28,27 @@ view::view(digest_number digests,
     masks_.resize(blocks_.size());
 }
 
-digest_follower::news view::follow_up(digest_number of, bool seen) {
-    using kind = digest_follower::news::kind;
+digest_follower::change view::follow_up(digest_number of, bool seen) {
+    using kind = digest_follower::change::kind;
     auto& from = follower(of, seen);
-    auto news = from.take_news();
+    auto change = from.take_change();
     const auto& held = from.held();
     auto& in = *blocks_[of / sibling_index::capacity];
     const auto slot = static_cast<unsigned>(of % sibling_index::capacity);
-    if (news.what == kind::nothing) {
-        return news;
+    if (change.what == kind::nothing) {
+        return change;
     }
     if (seen) {
         (void)in.seen.put(slot, held);
-    } else if (news.what == kind::gone || !held) {
+    } else if (change.what == kind::gone || !held) {
         in.index.remove(slot);
     } else {
         const filter::bloom_size size{held->shape().bits, held->shape().probes};
-        if (news.what == kind::replaced || !in.index.flip(slot, size, news.places)) {
+        if (change.what == kind::replaced || !in.index.flip(slot, size, change.places)) {
             in.index.put(slot, size, held->words());
         }
     }
-    return news;
+    return change;
 }
 
 void view::look_up(const filter::key_hash& key, node_number from, std::vector<digest_number>& out) {

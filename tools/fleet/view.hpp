@@ -32,7 +32,7 @@ public:
         return seen ? *seen_followers_[of] : *followers_[of];
     }
     /// The follower took an answer in: the index is told. Returns what was new.
-    proxy::peer::digest_follower::news follow_up(digest_number of, bool seen);
+    proxy::peer::digest_follower::change follow_up(digest_number of, bool seen);
 
     /// The digests that say maybe, from `from` upwards and round, `from` itself left out: so that no
     /// node is everybody's favourite. Into `out`, in place of what is there.

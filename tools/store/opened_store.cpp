@@ -121,7 +121,7 @@ disk::recovered_segment opened_store::recover(std::uint32_t number, bool by_foot
     const store_file file{file_of(number)};
     return disk::recover(
         [&](std::uint64_t offset, std::span<char> into) { return file.read(offset, into); },
-        {.store = block_.store_id,
+        {.store_id = block_.store_id,
          .number = number,
          .segment_bytes = block_.segment_bytes,
          .footer = by_footer,

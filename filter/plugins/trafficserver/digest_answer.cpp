@@ -148,20 +148,20 @@ std::string answer_to(const question& asked, const answering& with) {
         return refusal("403 Forbidden", why);
     }
     const auto [epoch, counter] = generation_in(asked);
-    auto news = with.own.since(epoch, counter);
-    if (news.what == own_digest::news::kind::not_ready) {
+    auto served = with.own.since(epoch, counter);
+    if (served.what == own_digest::served::kind::not_ready) {
         return refusal(
             "503 Service Unavailable", "the cache is not there yet", "Retry-After: 1\r\n");
     }
     with.own.answered();
-    const auto fields = "ETag: " + news.etag + "\r\nReprise-Node: " + with.node + "\r\n";
-    if (news.what == own_digest::news::kind::unchanged) {
+    const auto fields = "ETag: " + served.etag + "\r\nReprise-Node: " + with.node + "\r\n";
+    if (served.what == own_digest::served::kind::unchanged) {
         return "HTTP/1.1 304 Not Modified\r\nCache-Control: private, no-cache, no-transform\r\n" +
                fields + "\r\n";
     }
     return reply_of("200 OK",
                     "Content-Type: application/octet-stream\r\n" + fields,
-                    news.body,
+                    served.body,
                     asked.method == "GET");
 }
 

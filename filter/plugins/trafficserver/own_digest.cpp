@@ -222,7 +222,7 @@ void own_digest::save() noexcept {
     }
 }
 
-own_digest::news own_digest::since(std::uint64_t epoch, std::uint64_t counter) {
+own_digest::served own_digest::since(std::uint64_t epoch, std::uint64_t counter) {
     auto* const source = source_.load(std::memory_order_acquire);
     if (source == nullptr) {
         return {};
@@ -230,11 +230,11 @@ own_digest::news own_digest::since(std::uint64_t epoch, std::uint64_t counter) {
     // The digest may be published anew between the two: then the tag is one too new, the bytes' own head is what counts, and the
     // next question is answered by 304 or from there.
     reprise_source_figures read = REPRISE_SOURCE_FIGURES_INIT;
-    news out;
+    served out;
     const auto code = reprise_source_serve(source, epoch, counter, append_wire, &out.body, nullptr);
     (void)reprise_source_read(source, &read);
     if (code == REPRISE_UNCHANGED || code == REPRISE_OK) {
-        out.what = code == REPRISE_OK ? news::kind::bytes : news::kind::unchanged;
+        out.what = code == REPRISE_OK ? served::kind::bytes : served::kind::unchanged;
         out.etag = '"' + generation_text(read.epoch, read.counter) + '"';
     }
     return out;

@@ -28,13 +28,13 @@ public:
     void tick() noexcept;
     void save() noexcept;
 
-    struct news {
+    struct served {
         enum class kind { not_ready, unchanged, bytes } what = kind::not_ready;
         std::string body{};
         std::string etag{};
     };
     /// What makes a reader of this generation (0, 0: none) current. May take milliseconds. @throws std::bad_alloc
-    [[nodiscard]] news since(std::uint64_t epoch, std::uint64_t counter);
+    [[nodiscard]] served since(std::uint64_t epoch, std::uint64_t counter);
 
     void answered() noexcept { answers_.fetch_add(1, std::memory_order_relaxed); }
     void refused() noexcept { refusals_.fetch_add(1, std::memory_order_relaxed); }

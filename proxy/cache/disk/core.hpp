@@ -297,7 +297,7 @@ struct core {
         std::string reason;
     };
     [[nodiscard]] condition health() const;
-    /// Says so in the log when it is news.
+    /// Says so in the log when it is new.
     void set_health(tier_state state, std::string reason) noexcept;
     /// `doing` failed, and why; of nothing in particular where there is no memory for more.
     [[nodiscard]] static std::string reason(std::string_view doing, const error_code& why) noexcept;

@@ -103,12 +103,12 @@ std::uint64_t least_size_for(std::uint64_t segment) noexcept {
     return size;
 }
 
-std::uint64_t checksum(std::span<const char> bytes, std::uint64_t store) noexcept {
+std::uint64_t checksum(std::span<const char> bytes, std::uint64_t store_id) noexcept {
 #if defined(__x86_64__)
     // By the widest vectors that this processor has: three times the speed of those that all have.
-    return XXH3_64bits_withSeed_dispatch(bytes.data(), bytes.size(), store);
+    return XXH3_64bits_withSeed_dispatch(bytes.data(), bytes.size(), store_id);
 #else
-    return XXH3_64bits_withSeed(bytes.data(), bytes.size(), store);
+    return XXH3_64bits_withSeed(bytes.data(), bytes.size(), store_id);
 #endif
 }
 

@@ -83,7 +83,7 @@ struct geometry {
 
 /// XXH3 (64 bits) of `bytes`. The seed is the store's id, so that bytes of another store, or such
 /// as somebody made up, do not match.
-[[nodiscard]] std::uint64_t checksum(std::span<const char> bytes, std::uint64_t store) noexcept;
+[[nodiscard]] std::uint64_t checksum(std::span<const char> bytes, std::uint64_t store_id) noexcept;
 
 /// The first file of a store.
 struct superblock {

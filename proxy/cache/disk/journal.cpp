@@ -171,14 +171,14 @@ struct read_entry {
     std::uint64_t synced = 0;
 };
 
-std::optional<read_entry> journal_entry_at(std::span<const char> bytes, std::uint64_t store) {
+std::optional<read_entry> journal_entry_at(std::span<const char> bytes, std::uint64_t store_id) {
     if (bytes.size() < entry_header_bytes) {
         return std::nullopt;
     }
     const std::uint64_t size = load_at<std::uint32_t>(bytes.data() + 8);
     if (size < entry_header_bytes || size % step != 0 || size > most_entry_bytes ||
         size > bytes.size() ||
-        load_at<std::uint64_t>(bytes.data()) != checksum(bytes.subspan(8, size - 8), store)) {
+        load_at<std::uint64_t>(bytes.data()) != checksum(bytes.subspan(8, size - 8), store_id)) {
         return std::nullopt;
     }
     entry_reader in{bytes.subspan(12, size - 12)};
@@ -203,7 +203,7 @@ std::optional<read_entry> journal_entry_at(std::span<const char> bytes, std::uin
 void append_entry(std::vector<char>& to,
                   const journal_entry& entry,
                   std::uint64_t synced,
-                  std::uint64_t store) {
+                  std::uint64_t store_id) {
     const auto begin = to.size();
     entry_writer out{to};
     out.put(std::uint64_t{0});
@@ -218,29 +218,29 @@ void append_entry(std::vector<char>& to,
     to.resize(begin + round_up(to.size() - begin, step));
     const std::span<char> all{to.data() + begin, to.size() - begin};
     store_at(all.data() + 8, static_cast<std::uint32_t>(all.size()));
-    store_at(all.data(), checksum(all.subspan(8), store));
+    store_at(all.data(), checksum(all.subspan(8), store_id));
 }
 
-std::vector<char> journal_header(std::uint64_t store) {
+std::vector<char> journal_header(std::uint64_t store_id) {
     std::vector<char> bytes;
     entry_writer out{bytes};
     out.put(magic);
     out.put(version);
-    out.put(store);
-    out.put(checksum(bytes, store));
+    out.put(store_id);
+    out.put(checksum(bytes, store_id));
     return bytes;
 }
 
-journal_contents read_journal(std::span<const char> bytes, std::uint64_t store) {
+journal_contents read_journal(std::span<const char> bytes, std::uint64_t store_id) {
     journal_contents out;
-    const auto wanted = journal_header(store);
+    const auto wanted = journal_header(store_id);
     if (bytes.size() < wanted.size() || !std::equal(wanted.begin(), wanted.end(), bytes.begin())) {
         out.damaged = true;
         return out;
     }
     std::uint64_t at = wanted.size();
     std::uint64_t synced = 0;
-    while (auto read = journal_entry_at(bytes.subspan(at), store)) {
+    while (auto read = journal_entry_at(bytes.subspan(at), store_id)) {
         at += read->bytes;
         synced = std::max(synced, read->synced);
         out.entries.push_back(std::move(read->entry));
@@ -249,7 +249,7 @@ journal_contents read_journal(std::span<const char> bytes, std::uint64_t store) 
     // Behind the first bad entry there may be good ones. If one of them knows that the place was
     // synced, it was good once.
     for (auto next = at + step; next < bytes.size() && !out.damaged; next += step) {
-        if (const auto read = journal_entry_at(bytes.subspan(next), store)) {
+        if (const auto read = journal_entry_at(bytes.subspan(next), store_id)) {
             out.damaged = read->synced > at;
             next += read->bytes - step;
         }
@@ -337,10 +337,10 @@ std::vector<journal_entry> verdicts::entries(const log_position& oldest) const {
     return out;
 }
 
-journal::journal(std::string path, std::shared_ptr<filesystem> files, std::uint64_t store)
+journal::journal(std::string path, std::shared_ptr<filesystem> files, std::uint64_t store_id)
     : path_{std::move(path)},
       files_{std::move(files)},
-      store_{store} {}
+      store_id_{store_id} {}
 
 journal::loaded journal::load() {
     loaded out;
@@ -367,7 +367,7 @@ journal::loaded journal::load() {
         out.failed = failed;
         return out;
     }
-    auto contents = read_journal(bytes, store_);
+    auto contents = read_journal(bytes, store_id_);
     out.damaged = contents.damaged;
     for (const auto& entry : contents.entries) {
         out.says.add(entry);
@@ -398,13 +398,13 @@ error_code journal::append(std::span<const journal_entry> entries, bool lasting)
     }
     std::vector<char> bytes;
     for (const auto& entry : entries) {
-        append_entry(bytes, entry, synced_, store_);
+        append_entry(bytes, entry, synced_, store_id_);
     }
     // What it will say when the entries are synced.
     std::vector<char> seal;
     if (lasting) {
         const auto at = entries.empty() ? log_position{} : entries.back().at;
-        append_entry(seal, {at, sealed{}}, end_ + bytes.size(), store_);
+        append_entry(seal, {at, sealed{}}, end_ + bytes.size(), store_id_);
     }
     if (const auto failed = write(bytes)) {
         file_.reset();
@@ -425,9 +425,9 @@ error_code journal::append(std::span<const journal_entry> entries, bool lasting)
 }
 
 error_code journal::replace(std::span<const journal_entry> entries) {
-    std::vector<char> bytes = journal_header(store_);
+    std::vector<char> bytes = journal_header(store_id_);
     for (const auto& entry : entries) {
-        append_entry(bytes, entry, 0, store_);
+        append_entry(bytes, entry, 0, store_id_);
     }
     const auto temporary = path_ + ".new";
     const auto directory = path_.substr(0, path_.rfind('/'));

@@ -67,10 +67,10 @@ struct journal_entry {
 void append_entry(std::vector<char>& to,
                   const journal_entry& entry,
                   std::uint64_t synced,
-                  std::uint64_t store);
+                  std::uint64_t store_id);
 
 inline constexpr std::size_t journal_header_bytes = 32;
-[[nodiscard]] std::vector<char> journal_header(std::uint64_t store);
+[[nodiscard]] std::vector<char> journal_header(std::uint64_t store_id);
 
 struct journal_contents {
     std::vector<journal_entry> entries;
@@ -79,7 +79,7 @@ struct journal_contents {
 };
 /// Whatever the bytes. Pure; O(bytes).
 /// @throws std::bad_alloc
-[[nodiscard]] journal_contents read_journal(std::span<const char> bytes, std::uint64_t store);
+[[nodiscard]] journal_contents read_journal(std::span<const char> bytes, std::uint64_t store_id);
 
 /// What the entries say, gathered.
 struct verdicts {
@@ -105,7 +105,7 @@ struct verdicts {
 /// The file itself.
 class journal {
 public:
-    journal(std::string path, std::shared_ptr<filesystem> files, std::uint64_t store);
+    journal(std::string path, std::shared_ptr<filesystem> files, std::uint64_t store_id);
 
     struct loaded {
         verdicts says;
@@ -130,7 +130,7 @@ private:
 
     std::string path_;
     std::shared_ptr<filesystem> files_;
-    std::uint64_t store_;
+    std::uint64_t store_id_;
     std::shared_ptr<file> file_;
     std::uint64_t end_ = 0, synced_ = 0;
 };

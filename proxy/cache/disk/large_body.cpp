@@ -37,7 +37,7 @@ public:
                std::uint32_t part,
                std::uint32_t first,
                std::uint32_t blocks,
-               std::uint64_t store,
+               std::uint64_t store_id,
                std::shared_ptr<const std::vector<char>> front)
         : read_job{std::move(sleeper)},
           from_{std::move(from)},
@@ -46,7 +46,7 @@ public:
           part_{part},
           first_{first},
           blocks_{blocks},
-          store_{store},
+          store_id_{store_id},
           front_{std::move(front)} {}
 
     [[nodiscard]] bool try_at_once() {
@@ -153,7 +153,7 @@ private:
             }
             front_ = std::move(front);
         }
-        const auto header = check_front(*front_, store_, from_.sequence);
+        const auto header = check_front(*front_, store_id_, from_.sequence);
         if (!header || header->kind != record_kind::extent || header->subject != shape_.id ||
             header->part != part_ || header->body_bytes != wanted_bytes()) {
             return;
@@ -164,7 +164,7 @@ private:
         how_ = fill(*from_.from, entry_.place.offset + header->front_bytes + begin, into);
         for (std::uint32_t i = 0; i < into.size() && how_ == outcome::good; ++i) {
             const std::span<const char> one{memory_[i]->data(), into[i].size()};
-            if (!check_block(*front_, first_ + i, one, store_)) {
+            if (!check_block(*front_, first_ + i, one, store_id_)) {
                 how_ = outcome::damaged;
             }
         }
@@ -194,7 +194,7 @@ private:
     const index_entry entry_;
     const large_shape shape_;
     const std::uint32_t part_, first_, blocks_;
-    const std::uint64_t store_;
+    const std::uint64_t store_id_;
     std::shared_ptr<const std::vector<char>> front_;  // verified anew for each piece: it is short
     std::array<block_ptr, piece_blocks> memory_;
     places places_{};
@@ -208,7 +208,7 @@ public:
                  const large_shape& shape,
                  std::uint64_t offset,
                  net::wakeup::signal sleeper)
-        : store_{std::move(from)},
+        : core_{std::move(from)},
           shape_{shape},
           offset_{offset},
           sleeper_{std::move(sleeper)} {}
@@ -218,9 +218,9 @@ public:
         }
     }
 
-    news next(std::uint64_t end, std::size_t most, std::vector<slice>& into) override {
-        if (ended_ != news::data || store_->closed.load(std::memory_order_acquire)) {
-            return ended_ != news::data ? ended_ : news::refused;
+    read_result next(std::uint64_t end, std::size_t most, std::vector<slice>& into) override {
+        if (ended_ != read_result::data || core_->closed.load(std::memory_order_acquire)) {
+            return ended_ != read_result::data ? ended_ : read_result::refused;
         }
         end = std::min(end, shape_.length);
         for (;;) {
@@ -229,24 +229,24 @@ public:
                 if (was_pooled_ && !coming_ && have_->end() < end && !is_lagging()) {
                     (void)ask(have_->end(), end, false);  // while the client takes what it got
                 }
-                return news::data;
+                return read_result::data;
             }
             if (!coming_) {
-                if (const auto asked = ask(offset_, end, true); asked != news::waiting) {
+                if (const auto asked = ask(offset_, end, true); asked != read_result::waiting) {
                     return ended_ = asked;
                 }
             }
             if (coming_ && pooled_) {
                 const auto stage = coming_->what();
                 if (stage == read_job::stage::waiting) {
-                    return news::waiting;
+                    return read_result::waiting;
                 }
                 if (stage == read_job::stage::late) {
-                    store_->counts.read_errors.fetch_add(1, std::memory_order_relaxed);
-                    return ended_ = news::refused;
+                    core_->counts.read_errors.fetch_add(1, std::memory_order_relaxed);
+                    return ended_ = read_result::refused;
                 }
             }
-            if (const auto came = take_what_came(); came != news::data) {
+            if (const auto came = take_what_came(); came != read_result::data) {
                 return ended_ = came;
             }
         }
@@ -272,12 +272,12 @@ private:
 
     /// Begins to read the piece at `at`; `waiting` if it did. What is not `needed` yet is asked for
     /// again when the pool refused it, or there was no memory for it.
-    news ask(std::uint64_t at, std::uint64_t end, bool needed) {
+    read_result ask(std::uint64_t at, std::uint64_t end, bool needed) {
         const auto part = static_cast<std::uint32_t>(at / shape_.extent_bytes);
         const auto key = extent_key(shape_.primary, shape_.id, part);
-        auto there = store_->locate(key);
+        auto there = core_->locate(key);
         if (!there || !there->from.from) {
-            return news::lost;
+            return read_result::lost;
         }
         const auto& entry = there->entry;
         auto& view = there->from;
@@ -289,7 +289,7 @@ private:
         const bool same = have_ && have_->part() == part && have_->entry().place == entry.place &&
                           have_->sequence() == view.sequence;
         if (!have_ || have_->part() != part) {
-            (void)store_->index.count_use(key, entry.place);
+            (void)core_->index.count_use(key, entry.place);
         }
         const auto blocks = static_cast<std::uint32_t>(std::min(last - first + 1, at_once));
         try {
@@ -300,84 +300,86 @@ private:
                                                       part,
                                                       static_cast<std::uint32_t>(first),
                                                       blocks,
-                                                      store_->super.store_id,
+                                                      core_->super.store_id,
                                                       same ? have_->front() : nullptr);
             pooled_ = !needed || !piece->try_at_once();
             coming_ = std::move(piece);
         } catch (const std::bad_alloc&) {
-            return news::refused;
+            return read_result::refused;
         }
         if (!pooled_) {
-            store_->counts.in_place.fetch_add(1, std::memory_order_relaxed);
-            return news::waiting;
+            core_->counts.in_place.fetch_add(1, std::memory_order_relaxed);
+            return read_result::waiting;
         }
-        if (!store_->pool.submit(coming_, needed)) {
-            store_->counts.refused.fetch_add(1, std::memory_order_relaxed);
+        if (!core_->pool.submit(coming_, needed)) {
+            core_->counts.refused.fetch_add(1, std::memory_order_relaxed);
             coming_ = nullptr;
-            return news::refused;
+            return read_result::refused;
         }
-        store_->counts.pooled.fetch_add(1, std::memory_order_relaxed);
-        return news::waiting;
+        core_->counts.pooled.fetch_add(1, std::memory_order_relaxed);
+        return read_result::waiting;
     }
 
     /// What was read takes the place of what is used up, or is to be read anew; `data` if so.
-    news take_what_came() {
-        const auto again = [this] { return ++tries_ < most_tries ? news::data : news::refused; };
+    read_result take_what_came() {
+        const auto again = [this] {
+            return ++tries_ < most_tries ? read_result::data : read_result::refused;
+        };
         const auto came = std::exchange(coming_, nullptr);
         switch (came->how()) {
         case piece_read::outcome::good:
-            if (store_->segments.sequence(came->entry().place.segment) == came->sequence()) {
+            if (core_->segments.sequence(came->entry().place.segment) == came->sequence()) {
                 have_ = came;
                 was_pooled_ = pooled_;
                 tries_ = 0;
-                return news::data;
+                return read_result::data;
             }
             return again();  // reclaimed meanwhile; perhaps it was carried
         case piece_read::outcome::unreadable:
-            store_->counts.read_errors.fetch_add(1, std::memory_order_relaxed);
-            return news::refused;
+            core_->counts.read_errors.fetch_add(1, std::memory_order_relaxed);
+            return read_result::refused;
         case piece_read::outcome::none:
         case piece_read::outcome::not_cached:
         case piece_read::outcome::damaged: break;
         }
         const auto key = extent_key(shape_.primary, shape_.id, came->part());
-        const auto now = store_->index.find(key);
+        const auto now = core_->index.find(key);
         if (!now || now->place != came->entry().place ||
-            store_->segments.sequence(now->place.segment) != came->sequence()) {
+            core_->segments.sequence(now->place.segment) != came->sequence()) {
             return again();
         }
-        store_->counts.damaged.fetch_add(1, std::memory_order_relaxed);
-        store_->note_unlisted(shape_.primary);  // its head goes too, and a start may have both
-        (void)store_->erase(key, *now);
-        return news::lost;
+        core_->counts.damaged.fetch_add(1, std::memory_order_relaxed);
+        core_->note_unlisted(shape_.primary);  // its head goes too, and a start may have both
+        (void)core_->erase(key, *now);
+        return read_result::lost;
     }
 
-    const std::shared_ptr<core> store_;
+    const std::shared_ptr<core> core_;
     const large_shape shape_;
     std::uint64_t offset_;
     const net::wakeup::signal sleeper_;
     std::shared_ptr<piece_read> have_, coming_;
-    std::uint64_t in_time_from_ = 0;  // behind that nothing is held against the client
-    bool pooled_ = false;             // coming_ is the pool's
-    bool was_pooled_ = false;         // have_ was
-    news ended_ = news::data;         // until it is lost or refused
+    std::uint64_t in_time_from_ = 0;         // behind that nothing is held against the client
+    bool pooled_ = false;                    // coming_ is the pool's
+    bool was_pooled_ = false;                // have_ was
+    read_result ended_ = read_result::data;  // until it is lost or refused
     unsigned tries_ = 0;
 };
 
 class large_body final : public disk_body {
 public:
     large_body(std::shared_ptr<core> from, const large_shape& shape)
-        : store_{std::move(from)},
+        : core_{std::move(from)},
           shape_{shape} {}
 
     std::uint64_t size() const noexcept override { return shape_.length; }
     std::unique_ptr<disk_body_reader> read_from(std::uint64_t offset,
                                                 net::wakeup::signal sleeper) const override {
-        return std::make_unique<large_reader>(store_, shape_, offset, std::move(sleeper));
+        return std::make_unique<large_reader>(core_, shape_, offset, std::move(sleeper));
     }
 
 private:
-    std::shared_ptr<core> store_;
+    std::shared_ptr<core> core_;
     large_shape shape_;
 };
 

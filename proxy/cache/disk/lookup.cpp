@@ -26,11 +26,11 @@ constexpr unsigned most_tries = 3;
 struct disk_lookup::state {
     enum class phase : std::uint8_t { primary, variant, refresh };
 
-    state(std::shared_ptr<core> from,
+    state(std::shared_ptr<disk::core> from,
           const filter::key_hash& of,
           std::string_view named,
           net::wakeup::signal wakes)
-        : store{std::move(from)},
+        : core{std::move(from)},
           key{of},
           url{named},
           sleeper{std::move(wakes)},
@@ -42,8 +42,8 @@ struct disk_lookup::state {
         }
     }
 
-    /// What begin() and the taking of a read came to.
-    enum class news : std::uint8_t {
+    /// What read() came to.
+    enum class read_result : std::uint8_t {
         good,
         waiting,
         gone,    ///< the index has nothing
@@ -51,18 +51,18 @@ struct disk_lookup::state {
     };
 
     /// Looks `wanted` up and reads it.
-    news read();
+    read_result read();
     /// What is known when a good record is there. True: the answer is in `out`.
     [[nodiscard]] bool take(http::field_list request, lookup_result& out);
     void take_object();
     [[nodiscard]] bool take_directory(http::field_list request, lookup_result& out);
     void answer(lookup_result& out);
     /// `wanted` is not there, can't be had, or is not what was asked for.
-    [[nodiscard]] bool miss(lookup_result& out, news why = news::gone);
+    [[nodiscard]] bool miss(lookup_result& out, read_result why = read_result::gone);
     [[nodiscard]] filter::key_hash object_key() const noexcept;
     void forget(const filter::key_hash& known, const index_entry& entry);
 
-    std::shared_ptr<core> store;
+    std::shared_ptr<disk::core> core;
     const filter::key_hash key;
     const std::string_view url;
     const net::wakeup::signal sleeper;
@@ -80,67 +80,67 @@ struct disk_lookup::state {
     unsigned uses = 0;
 };
 
-disk_lookup::state::news disk_lookup::state::read() {
+disk_lookup::state::read_result disk_lookup::state::read() {
     for (;;) {
         if (!reading) {
-            auto there = store->locate(wanted);
+            auto there = core->locate(wanted);
             if (!there) {
-                return news::gone;
+                return read_result::gone;
             }
             if (!there->from.from || there->from.sequence == 0) {
-                return news::failed;
+                return read_result::failed;
             }
             reading = std::make_shared<record_read>(
-                sleeper, std::move(there->from), there->entry, store->super.store_id);
+                sleeper, std::move(there->from), there->entry, core->super.store_id);
             pooled = !reading->try_at_once();
-            if (pooled && !store->pool.submit(reading)) {
-                store->counts.refused.fetch_add(1, relaxed);
+            if (pooled && !core->pool.submit(reading)) {
+                core->counts.refused.fetch_add(1, relaxed);
                 reading = nullptr;
-                return news::failed;
+                return read_result::failed;
             }
-            (pooled ? store->counts.pooled : store->counts.in_place).fetch_add(1, relaxed);
+            (pooled ? core->counts.pooled : core->counts.in_place).fetch_add(1, relaxed);
         }
         if (pooled) {
             switch (reading->what()) {
-            case read_job::stage::waiting: return news::waiting;
+            case read_job::stage::waiting: return read_result::waiting;
             case read_job::stage::late:
-                store->counts.read_errors.fetch_add(1, relaxed);
+                core->counts.read_errors.fetch_add(1, relaxed);
                 reading = nullptr;
-                return news::failed;
+                return read_result::failed;
             case read_job::stage::done: break;
             }
         }
         const auto& entry = reading->entry();
-        const bool unmoved = store->segments.sequence(entry.place.segment) == reading->sequence();
+        const bool unmoved = core->segments.sequence(entry.place.segment) == reading->sequence();
         switch (reading->how()) {
         case record_read::outcome::good:
             if (unmoved) {
-                return news::good;
+                return read_result::good;
             }
             break;
         case record_read::outcome::unreadable:
-            store->counts.read_errors.fetch_add(1, relaxed);
+            core->counts.read_errors.fetch_add(1, relaxed);
             reading = nullptr;
-            return news::failed;
+            return read_result::failed;
         case record_read::outcome::none:
         case record_read::outcome::damaged: {
-            const auto now = store->index.find(wanted);
+            const auto now = core->index.find(wanted);
             if (unmoved && now && now->place == entry.place) {
-                store->counts.damaged.fetch_add(1, relaxed);
-                store->note_unlisted(key);  // a later start may be able to read it
+                core->counts.damaged.fetch_add(1, relaxed);
+                core->note_unlisted(key);  // a later start may be able to read it
                 forget(wanted, entry);
                 if (at == phase::refresh) {
                     forget(object_key(), object->entry());  // nobody knows its newest head
                 }
                 reading = nullptr;
-                return news::failed;
+                return read_result::failed;
             }
             break;
         }
         }
         reading = nullptr;
         if (++tries >= most_tries) {
-            return news::failed;
+            return read_result::failed;
         }
     }
 }
@@ -151,17 +151,17 @@ filter::key_hash disk_lookup::state::object_key() const noexcept {
 
 // While the index is being filled, an older record of the key may still come.
 void disk_lookup::state::forget(const filter::key_hash& known, const index_entry& entry) {
-    if (store->loading.load(relaxed)) {
-        store->gone.note(known);
+    if (core->loading.load(relaxed)) {
+        core->gone.note(known);
     }
-    (void)store->erase(known, entry);
+    (void)core->erase(known, entry);
 }
 
 // Without a newer head the object is good if it still is what the index has. A newer head that
 // can't be read now may allow less than the object's own.
-bool disk_lookup::state::miss(lookup_result& out, news why) {
-    if (at == phase::refresh && why == news::gone) {
-        const auto now = store->index.find(object_key());
+bool disk_lookup::state::miss(lookup_result& out, read_result why) {
+    if (at == phase::refresh && why == read_result::gone) {
+        const auto now = core->index.find(object_key());
         if (now && now->place == object->entry().place) {
             answer(out);
             return true;
@@ -180,7 +180,7 @@ bool disk_lookup::state::miss(lookup_result& out, news why) {
     case phase::variant: out.what = lookup::other_variant; break;
     case phase::primary: out.what = lookup::absent; break;
     }
-    store->counts.misses.fetch_add(1, relaxed);
+    core->counts.misses.fetch_add(1, relaxed);
     return true;
 }
 
@@ -218,7 +218,7 @@ bool disk_lookup::state::take(http::field_list request, lookup_result& out) {
     // This first, and then the index once more, whether this still is its object: so one of the two
     // sees what is newer.
     const auto itself = index_key(record_kind::object, key, reading->header().discriminator);
-    if (store->on_their_way.has_either_form(itself, key)) {
+    if (core->on_their_way.has_either_form(itself, key)) {
         return miss(out);
     }
     view = *read;
@@ -252,45 +252,45 @@ bool disk_lookup::state::take_directory(http::field_list request, lookup_result&
 
 void disk_lookup::state::answer(lookup_result& out) {
     out.what = lookup::absent;
-    if (store->dropped.has(object->header().id)) {
-        store->counts.misses.fetch_add(1, relaxed);
+    if (core->dropped.has(object->header().id)) {
+        core->counts.misses.fetch_add(1, relaxed);
         return;  // the writer takes it out
     }
     const auto& entry = object->entry();
     auto& head = newer ? newer_view : view;
-    store->to_own_time(head.header, head.freshness);
+    core->to_own_time(head.header, head.freshness);
     const auto drop = [&](std::atomic<std::uint64_t>& counter) {
         counter.fetch_add(1, relaxed);
-        store->counts.misses.fetch_add(1, relaxed);
+        core->counts.misses.fetch_add(1, relaxed);
         forget(object_key(), entry);
     };
 
     auto made = make_response(head);
-    const auto said = store->purges.judge(url, made.tags, head.ban_epoch);
+    const auto said = core->purges.judge(url, made.tags, head.ban_epoch);
     if (said.hard) {
-        drop(store->counts.invalidated);
+        drop(core->counts.invalidated);
         return;
     }
     if (object->header().kind == record_kind::object) {
         made.content = object->body();
     } else {
         const large_shape shape{key, view.header.id, view.length, view.extent_bytes, view.extents};
-        if (!has_extents(store->index, shape)) {
-            if (store->loading.load(relaxed)) {
-                store->counts.misses.fetch_add(1, relaxed);  // they may still come
+        if (!has_extents(core->index, shape)) {
+            if (core->loading.load(relaxed)) {
+                core->counts.misses.fetch_add(1, relaxed);  // they may still come
             } else {
-                drop(store->counts.evicted);
+                drop(core->counts.evicted);
             }
             return;
         }
-        made.on_disk = make_large_body(store, shape);
+        made.on_disk = make_large_body(core, shape);
     }
     auto ended = said.soft;
-    if (const auto since = store->expiries.since(key, (newer ? newer : object)->position())) {
+    if (const auto since = core->expiries.since(key, (newer ? newer : object)->position())) {
         ended = ended ? std::min(*ended, *since) : *since;
     }
-    uses = store->index.count_use(object_key(), entry.place);
-    store->counts.hits.fetch_add(1, relaxed);
+    uses = core->index.count_use(object_key(), entry.place);
+    core->counts.hits.fetch_add(1, relaxed);
     out.what = lookup::present;
     if (ended || made.purged_softly) {
         // An earlier process's clock may have been ahead of ours, and what it ended would last until then.
@@ -306,7 +306,7 @@ disk_lookup::disk_lookup(tier& from,
                          net::wakeup::signal sleeper)
     : asked{from.core_->invalidated.count(key), from.core_->purges.epoch()},
       state_{std::make_unique<state>(from.core_, key, url, std::move(sleeper))} {
-    state_->store->requests.note(key);
+    state_->core->requests.note(key);
 }
 
 disk_lookup::~disk_lookup() = default;
@@ -314,21 +314,21 @@ disk_lookup::~disk_lookup() = default;
 bool disk_lookup::step(http::field_list request) {
     auto& now = *state_;
     for (;;) {
-        if (now.store->closed.load(std::memory_order_acquire)) {
+        if (now.core->closed.load(std::memory_order_acquire)) {
             result = {};
             return true;
         }
-        const auto news = now.read();
-        switch (news) {
-        case state::news::waiting: return false;
-        case state::news::gone:
-        case state::news::failed:
-            if (now.miss(result, news)) {
+        const auto came = now.read();
+        switch (came) {
+        case state::read_result::waiting: return false;
+        case state::read_result::gone:
+        case state::read_result::failed:
+            if (now.miss(result, came)) {
                 uses = now.uses;
                 return true;
             }
             break;
-        case state::news::good:
+        case state::read_result::good:
             if (now.take(request, result)) {
                 uses = now.uses;
                 return true;

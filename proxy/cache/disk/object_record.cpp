@@ -161,7 +161,7 @@ result<std::size_t> sized(const object_source& what) noexcept {
 
 record_header encode(const object_source& what,
                      const record_stamp& stamp,
-                     std::uint64_t store,
+                     std::uint64_t store_id,
                      std::span<char> into) noexcept {
     const auto& response = what.response;
     const bool has_body = what.kind == record_kind::object;
@@ -224,8 +224,8 @@ record_header encode(const object_source& what,
             place = std::copy(piece.begin(), piece.end(), place);
         });
     }
-    finish_body(header, store, into);
-    seal(header, store, into);
+    finish_body(header, store_id, into);
+    seal(header, store_id, into);
     return header;
 }
 

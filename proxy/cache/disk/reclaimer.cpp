@@ -40,7 +40,7 @@ recovered_segment read_segment(file& from, const core& of, std::uint32_t number)
             throw_if_no_memory(failed);
             return !failed;
         },
-        {.store = of.super.store_id, .number = number, .segment_bytes = of.shape.segment_bytes});
+        {.store_id = of.super.store_id, .number = number, .segment_bytes = of.shape.segment_bytes});
 }
 
 std::optional<index_entry> reclaimer::live(const footer_entry& one) const {

@@ -92,7 +92,7 @@ result<std::size_t> sized(const extent_source& what) noexcept {
 
 record_header encode(const extent_source& what,
                      const record_stamp& stamp,
-                     std::uint64_t store,
+                     std::uint64_t store_id,
                      std::span<char> into) noexcept {
     record_header header;
     header.kind = record_kind::extent;
@@ -110,22 +110,24 @@ record_header encode(const extent_source& what,
         const auto bytes = piece.size == 0 ? std::string_view{} : piece.view();
         to = std::copy(bytes.begin(), bytes.end(), to);
     }
-    finish_body(header, store, into);
-    seal(header, store, into);
+    finish_body(header, store_id, into);
+    seal(header, store_id, into);
     return header;
 }
 
-void finish_body(const record_header& header, std::uint64_t store, std::span<char> into) noexcept {
+void finish_body(const record_header& header,
+                 std::uint64_t store_id,
+                 std::span<char> into) noexcept {
     const auto body = into.subspan(header.front_bytes, header.body_bytes);
     std::fill(body.data() + body.size(), into.data() + into.size(), '\0');
     for (std::uint32_t i = 0; i < blocks_of(header); ++i) {
         const auto begin = i * block_bytes;
         const auto piece = body.subspan(begin, std::min(block_bytes, body.size() - begin));
-        store_at(into.data() + record_header_bytes + 8 * i, checksum(piece, store));
+        store_at(into.data() + record_header_bytes + 8 * i, checksum(piece, store_id));
     }
 }
 
-void seal(const record_header& header, std::uint64_t store, std::span<char> record) noexcept {
+void seal(const record_header& header, std::uint64_t store_id, std::span<char> record) noexcept {
     char* const to = record.data();
     store_at(to + record_at::magic, record_magic);
     store_at(to + record_at::kind, static_cast<std::uint8_t>(header.kind));
@@ -144,16 +146,16 @@ void seal(const record_header& header, std::uint64_t store, std::span<char> reco
              header.kind == record_kind::extent ? header.part : std::uint32_t{header.wait.code()});
     store_at(to + record_at::unused, std::uint32_t{0});
     const auto summed = record.first(header.front_bytes).subspan(record_at::magic);
-    store_at(to + record_at::sum, checksum(summed, store));
+    store_at(to + record_at::sum, checksum(summed, store_id));
 }
 
 record_header restamp(std::span<char> record,
-                      std::uint64_t store,
+                      std::uint64_t store_id,
                       std::uint64_t sequence) noexcept {
     auto header = *read_header(record);
     header.sequence = sequence;
     header.carried = true;
-    seal(header, store, record);
+    seal(header, store_id, record);
     return header;
 }
 
@@ -201,7 +203,7 @@ result<record_header> read_header(std::span<const char> bytes) noexcept {
 }
 
 result<record_header> check_front(std::span<const char> bytes,
-                                  std::uint64_t store,
+                                  std::uint64_t store_id,
                                   std::uint64_t sequence) noexcept {
     const auto header = read_header(bytes);
     if (header.has_error()) {
@@ -215,7 +217,7 @@ result<record_header> check_front(std::span<const char> bytes,
         return format_errc::truncated;
     }
     const auto summed = bytes.first(header->front_bytes).subspan(record_at::magic);
-    if (load_at<std::uint64_t>(bytes.data() + record_at::sum) != checksum(summed, store)) {
+    if (load_at<std::uint64_t>(bytes.data() + record_at::sum) != checksum(summed, store_id)) {
         return format_errc::bad_checksum;
     }
     return header;
@@ -223,7 +225,7 @@ result<record_header> check_front(std::span<const char> bytes,
 
 bool check_body(std::span<const char> record,
                 const record_header& header,
-                std::uint64_t store) noexcept {
+                std::uint64_t store_id) noexcept {
     if (record.size() < std::uint64_t{header.front_bytes} + header.body_bytes) {
         return false;
     }
@@ -233,7 +235,7 @@ bool check_body(std::span<const char> record,
         if (!check_block(record,
                          i,
                          body.subspan(begin, std::min(block_bytes, body.size() - begin)),
-                         store)) {
+                         store_id)) {
             return false;
         }
     }
@@ -243,10 +245,10 @@ bool check_body(std::span<const char> record,
 bool check_block(std::span<const char> front,
                  std::uint32_t number,
                  std::span<const char> block,
-                 std::uint64_t store) noexcept {
+                 std::uint64_t store_id) noexcept {
     const auto at = record_header_bytes + 8 * std::uint64_t{number};
     return at + 8 <= front.size() &&
-           load_at<std::uint64_t>(front.data() + at) == checksum(block, store);
+           load_at<std::uint64_t>(front.data() + at) == checksum(block, store_id);
 }
 
 }  // namespace reprise::proxy::cache::disk

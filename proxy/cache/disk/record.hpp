@@ -2,7 +2,7 @@
 // One record of a segment: a front (header, checksums of the body's blocks, a section by kind) and
 // a body, as pure functions from and to bytes (FORMAT.md, "Records").
 //
-//     writing   sized(what) bytes are reserved, then encode(what, stamp, store, into) fills them
+//     writing   sized(what) bytes are reserved, then encode(what, stamp, store_id, into) fills them
 //     reading   check_front(bytes) verifies all but the body, in one checksum; read_object and the
 //               others make views of it; check_body verifies an inline body, check_block a block
 //     moving    restamp(record, ...) makes a verified record one of another segment, as it is
@@ -129,16 +129,18 @@ struct extent_source {
 /// @pre into.size() == *sized(what)
 record_header encode(const object_source& what,
                      const record_stamp& stamp,
-                     std::uint64_t store,
+                     std::uint64_t store_id,
                      std::span<char> into) noexcept;
 record_header encode(const extent_source& what,
                      const record_stamp& stamp,
-                     std::uint64_t store,
+                     std::uint64_t store_id,
                      std::span<char> into) noexcept;
 
 /// Makes `record` one of segment `sequence`, carried; its id and all else stay. The body is not
 /// touched, nor looked at. @pre check_front(record, ...) succeeded
-record_header restamp(std::span<char> record, std::uint64_t store, std::uint64_t sequence) noexcept;
+record_header restamp(std::span<char> record,
+                      std::uint64_t store_id,
+                      std::uint64_t sequence) noexcept;
 
 // Reading.
 
@@ -148,18 +150,18 @@ record_header restamp(std::span<char> record, std::uint64_t store, std::uint64_t
 /// The header of a front that is whole and of this store and sequence. `bytes` begins with the
 /// record and has at least its front.
 [[nodiscard]] result<record_header> check_front(std::span<const char> bytes,
-                                                std::uint64_t store,
+                                                std::uint64_t store_id,
                                                 std::uint64_t sequence) noexcept;
 
 /// Whether the body in `record`, the whole of it, is what was written. @pre check_front succeeded
 [[nodiscard]] bool check_body(std::span<const char> record,
                               const record_header& header,
-                              std::uint64_t store) noexcept;
+                              std::uint64_t store_id) noexcept;
 /// The same of one of the body's blocks. @pre number < blocks_of(header)
 [[nodiscard]] bool check_block(std::span<const char> front,
                                std::uint32_t number,
                                std::span<const char> block,
-                               std::uint64_t store) noexcept;
+                               std::uint64_t store_id) noexcept;
 [[nodiscard]] constexpr std::uint32_t blocks_of(const record_header& header) noexcept {
     return static_cast<std::uint32_t>((header.body_bytes + block_bytes - 1) / block_bytes);
 }

@@ -21,9 +21,11 @@ namespace reprise::proxy::cache::disk {
 
 /// Pads the record to its end, and writes the checksums of the body's blocks.
 /// @pre `into` is the whole record, the body in its place
-void finish_body(const record_header& header, std::uint64_t store, std::span<char> into) noexcept;
+void finish_body(const record_header& header,
+                 std::uint64_t store_id,
+                 std::span<char> into) noexcept;
 
 /// Writes the header, and last the checksum of the front, whose other parts are there.
-void seal(const record_header& header, std::uint64_t store, std::span<char> record) noexcept;
+void seal(const record_header& header, std::uint64_t store_id, std::span<char> record) noexcept;
 
 }  // namespace reprise::proxy::cache::disk

@@ -12,11 +12,11 @@ constexpr std::uint64_t usual_front = 4096;
 record_read::record_read(net::wakeup::signal sleeper,
                          segment_table::view from,
                          const index_entry& entry,
-                         std::uint64_t store)
+                         std::uint64_t store_id)
     : read_job{std::move(sleeper)},
       from_{std::move(from)},
       entry_{entry},
-      store_{store},
+      store_id_{store_id},
       memory_{block::make(static_cast<std::size_t>(entry.bytes))} {}
 
 bool record_read::try_at_once() noexcept {
@@ -40,8 +40,9 @@ void record_read::run() noexcept {
 
 void record_read::verify() noexcept {
     how_ = outcome::damaged;
-    const auto header = check_front(bytes(), store_, from_.sequence);
-    if (header && header->record_bytes() == entry_.bytes && check_body(bytes(), *header, store_)) {
+    const auto header = check_front(bytes(), store_id_, from_.sequence);
+    if (header && header->record_bytes() == entry_.bytes &&
+        check_body(bytes(), *header, store_id_)) {
         header_ = *header;
         how_ = outcome::good;
     }

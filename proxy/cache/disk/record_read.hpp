@@ -28,7 +28,7 @@ public:
     record_read(net::wakeup::signal sleeper,
                 segment_table::view from,
                 const index_entry& entry,
-                std::uint64_t store);
+                std::uint64_t store_id);
 
     /// False: not all of it is in memory.
     [[nodiscard]] bool try_at_once() noexcept;
@@ -55,7 +55,7 @@ private:
 
     segment_table::view from_;
     index_entry entry_;
-    std::uint64_t store_;
+    std::uint64_t store_id_;
     block_ptr memory_;
     outcome how_ = outcome::none;
     record_header header_;

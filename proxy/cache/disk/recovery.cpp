@@ -86,7 +86,7 @@ bool take_footer(const read_at& read, const recovery_options& options, recovered
         last = std::move(whole);
     }
     auto entries = read_footer(std::span<const char>{last}.last(bytes),
-                               options.store,
+                               options.store_id,
                                into.header.sequence,
                                options.segment_bytes);
     if (entries.has_error()) {
@@ -114,7 +114,7 @@ void scan(const read_at& read, const recovery_options& options, recovered_segmen
         if (header.has_value() && header->sequence == into.header.sequence &&
             header->record_bytes() <= options.segment_bytes - offset) {
             seen = bytes.at(offset, options.bodies ? header->record_bytes() : header->front_bytes);
-            header = check_front(seen, options.store, into.header.sequence);
+            header = check_front(seen, options.store_id, into.header.sequence);
         } else if (header.has_value()) {
             header = format_errc::other_round;
         }
@@ -133,7 +133,7 @@ void scan(const read_at& read, const recovery_options& options, recovered_segmen
             offset = next;
             continue;
         }
-        if (!options.bodies || check_body(seen, *header, options.store)) {
+        if (!options.bodies || check_body(seen, *header, options.store_id)) {
             into.entries.push_back(entry_of(*header, offset));
             into.end = next;
             into.last_written = header->written;
@@ -154,7 +154,7 @@ recovered_segment recover(const read_at& read, const recovery_options& options) 
         found.state = segment_state::unreadable;
         return found;
     }
-    const auto header = read_segment_header(first, options.store);
+    const auto header = read_segment_header(first, options.store_id);
     if (header.has_error() || header->number != options.number ||
         header->segment_bytes != options.segment_bytes) {
         return found;

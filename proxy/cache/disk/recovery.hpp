@@ -47,7 +47,7 @@ struct recovered_segment {
 };
 
 struct recovery_options {
-    std::uint64_t store = 0;
+    std::uint64_t store_id = 0;
     std::uint32_t number = 0;
     std::uint64_t segment_bytes = 0;
     bool footer = true;  ///< false: scan even what is closed (reprise-store verify)

@@ -49,7 +49,7 @@ footer_entry read_footer_entry(const char* from) noexcept {
 
 }  // namespace
 
-segment_header_image encode(const segment_header& header, std::uint64_t store) noexcept {
+segment_header_image encode(const segment_header& header, std::uint64_t store_id) noexcept {
     segment_header_image image{};
     char* const to = image.data();
     store_at(to + header_at::magic, segment_magic);
@@ -58,7 +58,7 @@ segment_header_image encode(const segment_header& header, std::uint64_t store) n
     store_at(to + header_at::sequence, header.sequence);
     store_at(to + header_at::bytes, header.segment_bytes);
     store_at(to + header_at::begun, std::int64_t{header.begun.time_since_epoch().count()});
-    store_at(to + header_at::sum, checksum(std::span{image}.subspan(header_at::magic), store));
+    store_at(to + header_at::sum, checksum(std::span{image}.subspan(header_at::magic), store_id));
     return image;
 }
 
@@ -68,7 +68,7 @@ std::uint64_t sequence_after(std::uint64_t last, wall_time now) noexcept {
 }
 
 result<segment_header> read_segment_header(std::span<const char> bytes,
-                                           std::uint64_t store) noexcept {
+                                           std::uint64_t store_id) noexcept {
     if (bytes.size() < segment_header_bytes) {
         return format_errc::truncated;
     }
@@ -80,7 +80,7 @@ result<segment_header> read_segment_header(std::span<const char> bytes,
         return format_errc::other_version;
     }
     const auto summed = bytes.first(segment_header_bytes).subspan(header_at::magic);
-    if (load_at<std::uint64_t>(from + header_at::sum) != checksum(summed, store)) {
+    if (load_at<std::uint64_t>(from + header_at::sum) != checksum(summed, store_id)) {
         return format_errc::bad_checksum;
     }
     segment_header read;
@@ -134,7 +134,7 @@ result<trailer> read_trailer(std::span<const char> last_bytes,
 }
 
 result<std::vector<footer_entry>> read_footer(std::span<const char> footer,
-                                              std::uint64_t store,
+                                              std::uint64_t store_id,
                                               std::uint64_t sequence,
                                               std::uint64_t segment_bytes) {
     const auto end = read_trailer(footer, segment_bytes);
@@ -148,7 +148,8 @@ result<std::vector<footer_entry>> read_footer(std::span<const char> footer,
         return format_errc::truncated;
     }
     const auto sum_at = footer.size() - trailer_bytes + trailer_at::sum;
-    if (load_at<std::uint64_t>(footer.data() + sum_at) != checksum(footer.first(sum_at), store)) {
+    if (load_at<std::uint64_t>(footer.data() + sum_at) !=
+        checksum(footer.first(sum_at), store_id)) {
         return format_errc::bad_checksum;
     }
     std::vector<footer_entry> entries;
@@ -184,7 +185,7 @@ const footer_entry& segment_fill::note(const record_header& header) {
     return entries_.back();
 }
 
-std::vector<char> segment_fill::footer(std::uint64_t store,
+std::vector<char> segment_fill::footer(std::uint64_t store_id,
                                        std::uint64_t sequence,
                                        wall_time now) const {
     std::vector<char> bytes(entries_.size() * footer_entry_bytes + trailer_bytes);
@@ -209,7 +210,7 @@ std::vector<char> segment_fill::footer(std::uint64_t store,
     store_at(to + trailer_at::entries, static_cast<std::uint32_t>(entries_.size()));
     store_at(to + trailer_at::version, segment_version);
     const std::span<const char> summed{bytes.data(), to + trailer_at::sum};
-    store_at(to + trailer_at::sum, checksum(summed, store));
+    store_at(to + trailer_at::sum, checksum(summed, store_id));
     return bytes;
 }
 

@@ -42,9 +42,9 @@ struct segment_header {
 
 using segment_header_image = std::array<char, segment_header_bytes>;
 [[nodiscard]] segment_header_image encode(const segment_header& header,
-                                          std::uint64_t store) noexcept;
+                                          std::uint64_t store_id) noexcept;
 [[nodiscard]] result<segment_header> read_segment_header(std::span<const char> bytes,
-                                                         std::uint64_t store) noexcept;
+                                                         std::uint64_t store_id) noexcept;
 
 /// A record as its segment's footer lists it: all that the index, the journal and whoever reclaims
 /// the segment want to know.
@@ -85,7 +85,7 @@ struct trailer {
 /// `footer`: the last footer_bytes() of the segment. Entries are within the records' part, in
 /// order, and do not overlap.
 [[nodiscard]] result<std::vector<footer_entry>> read_footer(std::span<const char> footer,
-                                                            std::uint64_t store,
+                                                            std::uint64_t store_id,
                                                             std::uint64_t sequence,
                                                             std::uint64_t segment_bytes);
 
@@ -106,7 +106,7 @@ public:
 
     [[nodiscard]] const std::vector<footer_entry>& entries() const noexcept { return entries_; }
     /// The bytes of the footer, to be written at footer_offset().
-    [[nodiscard]] std::vector<char> footer(std::uint64_t store,
+    [[nodiscard]] std::vector<char> footer(std::uint64_t store_id,
                                            std::uint64_t sequence,
                                            wall_time now) const;
     [[nodiscard]] std::uint64_t footer_offset() const noexcept {

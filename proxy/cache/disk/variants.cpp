@@ -98,7 +98,7 @@ result<std::size_t> sized(const directory_source& what) noexcept {
 
 record_header encode(const directory_source& what,
                      const record_stamp& stamp,
-                     std::uint64_t store,
+                     std::uint64_t store_id,
                      std::span<char> into) noexcept {
     const auto& directory = what.directory;
     record_header header;
@@ -126,7 +126,7 @@ record_header encode(const directory_source& what,
         }
     }
     std::fill(to, into.data() + into.size(), '\0');
-    seal(header, store, into);
+    seal(header, store_id, into);
     return header;
 }
 

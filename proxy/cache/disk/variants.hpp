@@ -57,7 +57,7 @@ struct directory_source {
 /// @pre into.size() == *sized(what)
 record_header encode(const directory_source& what,
                      const record_stamp& stamp,
-                     std::uint64_t store,
+                     std::uint64_t store_id,
                      std::span<char> into) noexcept;
 
 /// @pre check_front(front, ...) succeeded, and the kind is variants

@@ -18,12 +18,12 @@ namespace {
 // Purges that are remembered one by one while the journal can't be written.
 constexpr std::size_t most_unkept = 1u << 16;
 
-std::uint64_t encoded_bytes(std::span<const journal_entry> entries, std::uint64_t store) {
+std::uint64_t encoded_bytes(std::span<const journal_entry> entries, std::uint64_t store_id) {
     std::vector<char> bytes;
     std::uint64_t sum = journal_header_bytes;
     for (const auto& entry : entries) {
         bytes.clear();
-        append_entry(bytes, entry, 0, store);
+        append_entry(bytes, entry, 0, store_id);
         sum += bytes.size();
     }
     return sum;
@@ -263,9 +263,9 @@ error_code writer::rewrite_journal(std::span<const journal_entry> more) {
     auto entries = says.entries(oldest_position());
     // For a moment there are two journals, and this one is to have room for more.
     const auto limit = core_->shape.journal_most / 8 * 3;
-    const auto store = core_->super.store_id;
+    const auto store_id = core_->super.store_id;
     const auto dead_before = says.all;
-    while (encoded_bytes(entries, store) > limit &&
+    while (encoded_bytes(entries, store_id) > limit &&
            !(says.bans.empty() && says.urls.empty() && says.variants.empty() &&
              says.expiries.empty())) {
         coarsen(says);

@@ -9,7 +9,7 @@ entry_table::~entry_table() {
     for (std::size_t at = 0; at < buckets_.size(); ++at) {
         auto* first = buckets_[at];
         while (first != nullptr) {
-            const store_entry_ptr gone{std::exchange(first, first->next())};
+            const memory_entry_ptr gone{std::exchange(first, first->next())};
         }
     }
 }
@@ -29,11 +29,11 @@ entry_table::variants entry_table::find(const filter::key_hash& key) const noexc
 // Where an entry is told that another is next: a bucket, or the entry before.
 class entry_table::place {
 public:
-    explicit place(store_entry*& bucket) noexcept : bucket_{&bucket} {}
-    [[nodiscard]] store_entry* get() const noexcept {
+    explicit place(memory_entry*& bucket) noexcept : bucket_{&bucket} {}
+    [[nodiscard]] memory_entry* get() const noexcept {
         return before_ == nullptr ? *bucket_ : before_->next();
     }
-    void set(store_entry* one) noexcept {
+    void set(memory_entry* one) noexcept {
         if (before_ == nullptr) {
             *bucket_ = one;
         } else {
@@ -41,15 +41,15 @@ public:
         }
     }
     void step() noexcept { before_ = get(); }
-    void step_to(const store_entry* one) noexcept {
+    void step_to(const memory_entry* one) noexcept {
         while (get() != one) {
             step();
         }
     }
 
 private:
-    store_entry** bucket_;
-    store_entry* before_ = nullptr;
+    memory_entry** bucket_;
+    memory_entry* before_ = nullptr;
 };
 
 void entry_table::grow() {
@@ -82,7 +82,7 @@ void entry_table::shrink() noexcept {
     buckets_.pop_back();
 }
 
-store_entry& entry_table::add(store_entry_ptr entry) {
+memory_entry& entry_table::add(memory_entry_ptr entry) {
     if (count_ >= entries_a_bucket * buckets_.size()) {
         grow();
     }
@@ -95,7 +95,7 @@ store_entry& entry_table::add(store_entry_ptr entry) {
     return added;
 }
 
-store_entry_ptr entry_table::take(store_entry& entry) noexcept {
+memory_entry_ptr entry_table::take(memory_entry& entry) noexcept {
     place at{buckets_[bucket_of(entry.key)]};
     at.step_to(&entry);
     at.set(entry.next());
@@ -104,7 +104,7 @@ store_entry_ptr entry_table::take(store_entry& entry) noexcept {
     if (buckets_.size() > 1 && count_ < entries_a_bucket * buckets_.size() / 8 * 7) {
         shrink();
     }
-    return store_entry_ptr{&entry};
+    return memory_entry_ptr{&entry};
 }
 
 }  // namespace reprise::proxy::cache

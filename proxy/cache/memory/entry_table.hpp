@@ -9,7 +9,7 @@
 // small one.
 
 #include "filter/key_hash.hpp"
-#include "proxy/cache/memory/store_entry.hpp"
+#include "proxy/cache/memory/memory_entry.hpp"
 #include "proxy/cache/policy/segments.hpp"
 
 #include <cstddef>
@@ -29,15 +29,15 @@ public:
         class iterator {
         public:
             using iterator_category = std::forward_iterator_tag;
-            using value_type = store_entry;
+            using value_type = memory_entry;
             using difference_type = std::ptrdiff_t;
-            using pointer = store_entry*;
-            using reference = store_entry&;
+            using pointer = memory_entry*;
+            using reference = memory_entry&;
 
             iterator() = default;
-            explicit iterator(store_entry* at) noexcept : at_{at} {}
-            [[nodiscard]] store_entry& operator*() const noexcept { return *at_; }
-            [[nodiscard]] store_entry* operator->() const noexcept { return at_; }
+            explicit iterator(memory_entry* at) noexcept : at_{at} {}
+            [[nodiscard]] memory_entry& operator*() const noexcept { return *at_; }
+            [[nodiscard]] memory_entry* operator->() const noexcept { return at_; }
             iterator& operator++() noexcept {
                 at_ = same_key(at_->next(), at_->key);
                 return *this;
@@ -50,21 +50,21 @@ public:
             bool operator==(const iterator&) const = default;
 
         private:
-            store_entry* at_ = nullptr;
+            memory_entry* at_ = nullptr;
         };
 
         variants() = default;
-        explicit variants(store_entry* first) noexcept : first_{first} {}
+        explicit variants(memory_entry* first) noexcept : first_{first} {}
         [[nodiscard]] iterator begin() const noexcept { return iterator{first_}; }
         [[nodiscard]] static iterator end() noexcept { return {}; }
         [[nodiscard]] bool empty() const noexcept { return first_ == nullptr; }
-        [[nodiscard]] store_entry& front() const noexcept { return *first_; }
+        [[nodiscard]] memory_entry& front() const noexcept { return *first_; }
         [[nodiscard]] std::size_t size() const noexcept {
             return static_cast<std::size_t>(std::distance(begin(), end()));
         }
 
     private:
-        store_entry* first_ = nullptr;
+        memory_entry* first_ = nullptr;
     };
 
     entry_table() = default;
@@ -74,9 +74,9 @@ public:
 
     [[nodiscard]] variants find(const filter::key_hash& key) const noexcept;
     /// Behind those of the same key.
-    store_entry& add(store_entry_ptr entry);
+    memory_entry& add(memory_entry_ptr entry);
     /// @pre entry is here
-    store_entry_ptr take(store_entry& entry) noexcept;
+    memory_entry_ptr take(memory_entry& entry) noexcept;
 
     static constexpr std::size_t entries_a_bucket = 2;
     /// What one entry takes here at the most, in bytes.
@@ -86,8 +86,8 @@ public:
 
 private:
     class place;
-    [[nodiscard]] static store_entry* same_key(store_entry* from,
-                                               const filter::key_hash& key) noexcept {
+    [[nodiscard]] static memory_entry* same_key(memory_entry* from,
+                                                const filter::key_hash& key) noexcept {
         while (from != nullptr && from->key != key) {
             from = from->next();
         }
@@ -97,7 +97,7 @@ private:
     void grow();
     void shrink() noexcept;
 
-    segments<store_entry*> buckets_;
+    segments<memory_entry*> buckets_;
     std::size_t count_ = 0;
 };
 

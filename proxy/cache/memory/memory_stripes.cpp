@@ -10,7 +10,7 @@ namespace reprise::proxy::cache {
 
 namespace {
 
-std::size_t stripes_for(const store_plan& plan, std::size_t most) noexcept {
+std::size_t stripes_for(const memory_plan& plan, std::size_t most) noexcept {
     constexpr std::uint64_t bytes_a_stripe = 16u << 20;
     return plan.stripes != 0
                ? std::min(plan.stripes, most)
@@ -19,7 +19,7 @@ std::size_t stripes_for(const store_plan& plan, std::size_t most) noexcept {
 
 }  // namespace
 
-memory_tier::stripes::stripes(const store_plan& plan)
+memory_tier::stripes::stripes(const memory_plan& plan)
     : count{stripes_for(plan, most)},
       by_size{plan.policy == eviction_kind::gdsf},
       requests{plan.requests} {
@@ -29,7 +29,8 @@ memory_tier::stripes::stripes(const store_plan& plan)
             plan.policy,
             part,
             {.exponent = plan.exponent, .by_wait = plan.by_wait, .frequencies = requests.get()});
-        all[i] = std::make_unique<store_stripe>(std::move(policy), part, plan.probation, plan.told);
+        all[i] = std::make_unique<memory_stripe>(
+            std::move(policy), part, plan.probation, plan.told);
     }
 }
 

@@ -13,8 +13,8 @@
 //           something; what left by then is accounted for all the same.
 
 #include "proxy/base/relaxed.hpp"
+#include "proxy/cache/memory/memory_stripe.hpp"
 #include "proxy/cache/memory/memory_tier.hpp"
-#include "proxy/cache/memory/store_stripe.hpp"
 
 #include <array>
 #include <atomic>
@@ -31,7 +31,7 @@ struct memory_tier::stripes {
     static constexpr std::size_t most = 64;
 
     /// @throws std::bad_alloc
-    explicit stripes(const store_plan& plan);
+    explicit stripes(const memory_plan& plan);
 
     [[nodiscard]] std::size_t of(const filter::key_hash& key) const noexcept {
         return key.high % count;
@@ -45,7 +45,7 @@ struct memory_tier::stripes {
     const std::size_t count;
     const bool by_size;  ///< its exponent may change; lfu-da's is 0
     const std::shared_ptr<const frequency_sketch> requests;  ///< which the policies look into
-    std::array<std::unique_ptr<store_stripe>, most> all;
+    std::array<std::unique_ptr<memory_stripe>, most> all;
     // Beside the stripes, and written when something comes or goes: a hit touches neither.
     sizes objects{}, waiting{};
     std::atomic<std::size_t> turn{0};
@@ -96,15 +96,15 @@ public:
         }
     }
 
-    store_stripe* operator->() noexcept { return &home_; }
-    store_stripe& operator*() noexcept { return home_; }
+    memory_stripe* operator->() noexcept { return &home_; }
+    memory_stripe& operator*() noexcept { return home_; }
 
-    /// store_stripe::settled with what belongs to this visit.
-    store_stripe::resource settled(const filter::key_hash& key, std::string_view url) {
+    /// memory_stripe::settled with what belongs to this visit.
+    memory_stripe::resource settled(const filter::key_hash& key, std::string_view url) {
         return home_.settled(key, url, store_.purges_, purged_, gone);
     }
 
-    void let_go(stored_ptr one) noexcept { store_stripe::let_go(gone, std::move(one)); }
+    void let_go(stored_ptr one) noexcept { memory_stripe::let_go(gone, std::move(one)); }
 
     /// After what may have made the policy grow or shrink.
     void note_overhead() {
@@ -112,12 +112,12 @@ public:
         store_.overhead_.fetch_add(now - std::exchange(home_.overhead, now), relaxed);
     }
 
-    store_stripe::released gone;  // before the lock: destroyed after it is given back
+    memory_stripe::released gone;  // before the lock: destroyed after it is given back
 
 private:
     const memory_tier& store_;
     const std::size_t index_;
-    store_stripe& home_;
+    memory_stripe& home_;
     const std::lock_guard<std::mutex> lock_;
     const std::uint64_t bytes_;
     const std::size_t count_;

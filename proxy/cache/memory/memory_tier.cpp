@@ -13,7 +13,7 @@
 
 namespace reprise::proxy::cache {
 
-memory_tier::memory_tier(const store_plan& plan)
+memory_tier::memory_tier(const memory_plan& plan)
     : stripes_{std::make_unique<stripes>(plan)},
       capacity_{plan.capacity},
       probation_{plan.probation} {
@@ -29,7 +29,7 @@ lookup_result memory_tier::find(const filter::key_hash& key,
                                 http::field_list request) const {
     locked_stripe home{*this, key};
     const auto found = home.settled(key, url);
-    auto* one = store_stripe::selected(found, request);
+    auto* one = memory_stripe::selected(found, request);
     if (one == nullptr) {
         home->held.missed(key);
         return {found.empty() ? lookup::absent : lookup::other_variant, nullptr};
@@ -121,7 +121,7 @@ placement memory_tier::put_if(const filter::key_hash& key,
     const auto needed = response->footprint();
     {
         locked_stripe home{*this, key};
-        const auto* const older = store_stripe::variant_of(home.settled(key, url), *response);
+        const auto* const older = memory_stripe::variant_of(home.settled(key, url), *response);
         if (expected != nullptr) {
             if ((older == nullptr ? nullptr : &older->response()) != expected->get()) {
                 return placement::refused;
@@ -164,7 +164,7 @@ placement memory_tier::put_if(const filter::key_hash& key,
 
 // With the stripe's lock held.
 void memory_tier::begin(handing& to,
-                        store_stripe& home,
+                        memory_stripe& home,
                         const filter::key_hash& key,
                         const stored_response* what) {
     home.handed_on.push_back({key, what});
@@ -191,7 +191,7 @@ void memory_tier::hand_on(const filter::key_hash& key,
                           const stored_ptr& response,
                           handing& to) {
     locked_stripe home{*this, key};
-    if (store_stripe::place_of(home->resource_of(key, url), response) != nullptr) {
+    if (memory_stripe::place_of(home->resource_of(key, url), response) != nullptr) {
         begin(to, *home, key, response.get());
     }
 }
@@ -205,7 +205,7 @@ bool memory_tier::freshen(const filter::key_hash& key,
     {
         locked_stripe home{*this, key};
         home->outrun(current.get());
-        auto* kept = store_stripe::place_of(home->resource_of(key, url), current);
+        auto* kept = memory_stripe::place_of(home->resource_of(key, url), current);
         if (kept == nullptr) {
             return false;
         }
@@ -226,7 +226,7 @@ stored_ptr memory_tier::variant_of(const filter::key_hash& key,
                                    std::string_view url,
                                    const stored_response& like) const {
     locked_stripe home{*this, key};
-    const auto* kept = store_stripe::variant_of(home.settled(key, url), like);
+    const auto* kept = memory_stripe::variant_of(home.settled(key, url), like);
     return kept == nullptr ? nullptr : kept->held_response();
 }
 
@@ -247,7 +247,7 @@ bool memory_tier::drop(const filter::key_hash& key,
                        const stored_ptr& outdated) {
     locked_stripe home{*this, key};
     home->outrun(outdated.get());
-    auto* kept = store_stripe::place_of(home->resource_of(key, url), outdated);
+    auto* kept = memory_stripe::place_of(home->resource_of(key, url), outdated);
     if (kept == nullptr) {
         return false;
     }
@@ -272,7 +272,7 @@ std::size_t memory_tier::expire(const filter::key_hash& key, std::string_view ur
     locked_stripe home{*this, key};
     invalidated_keys_.note(key);
     const auto found = home.settled(key, url);
-    store_stripe::released ended;
+    memory_stripe::released ended;
     ended.reserve(found.size());
     for (const auto& variant : found) {
         ended.push_back(ended_at(variant.response(), now));

@@ -3,7 +3,7 @@
 //
 // A primary key (method GET + URL) has one resource, a resource one stored response per variant.
 // Resources live in stripes, each behind its own short lock; what is found is immutable and shared,
-// so nobody holds a lock while it sends. Each stripe (store_stripe.hpp) has an eviction policy of
+// so nobody holds a lock while it sends. Each stripe (memory_stripe.hpp) has an eviction policy of
 // its own over what was admitted, and a line of what waits on probation (policy/residents.hpp). The
 // budget is one for all stripes, and so is probation's share of it: what leaves, leaves the stripe
 // that holds most objects, so that all hold about as many, as under one policy for all, whatever
@@ -44,7 +44,7 @@
 
 namespace reprise::proxy::cache {
 
-struct store_plan {
+struct memory_plan {
     std::uint64_t capacity = 0;  ///< bytes
     eviction_kind policy = eviction_kind::sieve;
     double exponent = 1;   ///< of size, with gdsf (policy_tuning)
@@ -56,11 +56,11 @@ struct store_plan {
     /// 0: one for every 16 MiB of capacity, from 1 to 64. Fewer make a policy's choices better
     /// (README.md has figures), more let more threads in.
     std::size_t stripes = 0;
-    /// Hears of what is held; outlives the store. Null: nobody does.
+    /// Hears of what is held; outlives the tier. Null: nobody does.
     contents_listener* told = nullptr;
 };
 
-struct store_figures {
+struct memory_figures {
     std::uint64_t objects = 0;   ///< stored responses, variants counted singly
     std::uint64_t bytes = 0;     ///< charged now, reservations not included
     std::uint64_t reserved = 0;  ///< bytes promised to fetches that will store
@@ -97,13 +97,13 @@ struct evicted_response {
 using eviction_listener = std::function<void(const evicted_response&)>;
 
 struct stripe_outlook;
-class store_stripe;
+class memory_stripe;
 
 class memory_tier {
 public:
-    explicit memory_tier(const store_plan& plan);
+    explicit memory_tier(const memory_plan& plan);
     explicit memory_tier(std::uint64_t capacity_bytes)
-        : memory_tier{store_plan{.capacity = capacity_bytes}} {}
+        : memory_tier{memory_plan{.capacity = capacity_bytes}} {}
     ~memory_tier();
     memory_tier(const memory_tier&) = delete;
     memory_tier& operator=(const memory_tier&) = delete;
@@ -138,7 +138,7 @@ public:
 
     private:
         friend class memory_tier;
-        store_stripe* home_ = nullptr;
+        memory_stripe* home_ = nullptr;
         const stored_response* what_ = nullptr;
     };
 
@@ -279,7 +279,7 @@ public:
     /// The time, about once a second: what eviction_age is measured by.
     void tick(steady_time now) noexcept;
 
-    [[nodiscard]] store_figures figures() const noexcept;
+    [[nodiscard]] memory_figures figures() const noexcept;
     /// Bytes that nothing is charged for and nobody has reserved.
     [[nodiscard]] std::uint64_t room() const noexcept;
 
@@ -292,7 +292,7 @@ private:
     struct stripes;
 
     static void begin(handing& to,
-                      store_stripe& home,
+                      memory_stripe& home,
                       const filter::key_hash& key,
                       const stored_response* what);
     [[nodiscard]] bool is_over() const noexcept;

@@ -68,7 +68,7 @@ std::uint64_t memory_tier::evict_one(std::span<const eviction_listener> told) {
     }
     const bool for_room = told.data() == evicted_to_.data();
     bool hands_on = outrun_to_ && for_room;
-    store_stripe::evicted out;
+    memory_stripe::evicted out;
     invalidation_mark asked;
     handing on;
     {
@@ -203,8 +203,8 @@ std::uint64_t memory_tier::room() const noexcept {
     return capacity > taken ? capacity - taken : 0;
 }
 
-store_figures memory_tier::figures() const noexcept {
-    store_figures f;
+memory_figures memory_tier::figures() const noexcept {
+    memory_figures f;
     f.objects = objects_.load(relaxed);
     f.bytes = used_.load(relaxed);
     f.reserved = reserved_.load(relaxed);

@@ -29,7 +29,7 @@ stats_inputs some_inputs() {
     inputs.counts.admission_by_rule[0] = {.admitted = 0, .refused = 1, .bytes_refused = 50};
     inputs.rules = {"http://a.example/\"quoted\\*"};
     inputs.since_start = {.requests = 40, .hits = 30};
-    inputs.store.objects = 9;
+    inputs.memory.objects = 9;
     inputs.admission.remembers_for = std::chrono::seconds{64};
     inputs.admission.young_used = 0.75;
     inputs.admission.young.fill = 0.34;  // of its bits: no measure of its room

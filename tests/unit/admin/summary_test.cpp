@@ -104,14 +104,14 @@ TEST_SUITE("admin/summary") {
 
     TEST_CASE("what was stored after all is not called kept out") {
         auto inputs = a_busy_day();  // 2,000 objects of 1 MiB in all were refused
-        inputs.store.promoted = 300;
-        inputs.store.promoted_bytes = 1u << 18;
+        inputs.memory.promoted = 300;
+        inputs.memory.promoted_bytes = 1u << 18;
         inputs.unadmitted = {.objects = 200, .bytes = 1u << 18};
         auto of = make_summary(inputs);
         CHECK(of.writes_spared == 1'500);
         CHECK(of.written_bytes_spared == 1u << 19);
-        inputs.store.promoted = 5'000;  // what an earlier program refused, say
-        inputs.store.promoted_bytes = 5u << 20;
+        inputs.memory.promoted = 5'000;  // what an earlier program refused, say
+        inputs.memory.promoted_bytes = 5u << 20;
         of = make_summary(inputs);
         CHECK(of.writes_spared == 0);
         CHECK(of.written_bytes_spared == 0);

@@ -2,8 +2,8 @@
 // A store with both its tiers, for tests: opened, and opened again; and versions of one URL's object.
 
 #include "proxy/cache/store.hpp"
+#include "tests/unit/cache/disk/disk_store.hpp"
 #include "tests/unit/cache/disk/memory_files.hpp"
-#include "tests/unit/cache/disk/stores.hpp"
 
 #include <doctest/doctest.h>
 
@@ -33,7 +33,7 @@ struct both {
     void open() {
         made.reset();
         set_log_level(config::log_level::off);
-        store_plan plan;
+        memory_plan plan;
         plan.capacity = memory_bytes;
         plan.policy = eviction_kind::lru;
         plan.stripes = 1;

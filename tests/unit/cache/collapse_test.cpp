@@ -361,12 +361,12 @@ TEST_CASE("a forgotten fetch is not stored and not joined; its readers go on") {
     source->producer_append("x");
     fetch_reader::report report;
     leader.reader->next(report, 10);
-    CHECK(report.what == news::head);
+    CHECK(report.what == event::head);
     leader.reader->next(report, 10);
-    CHECK(report.what == news::data);
+    CHECK(report.what == event::data);
     source->producer_finish("");
     leader.reader->next(report, 10);
-    CHECK(report.what == news::end);
+    CHECK(report.what == event::end);
     table.forget(key_of("http://origin.test/never"), "http://origin.test/never");
     CHECK(table.size() == 1);
 }

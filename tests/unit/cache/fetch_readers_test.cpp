@@ -21,9 +21,9 @@ TEST_CASE("a stalled reader of a shared fetch falls out when the window has pass
     source->producer_head(resumable_head_of());
     stalled.step();
     produce_until(*source, 2 * small.window, fast);
-    CHECK(stalled.step() == news::fell_out);
+    CHECK(stalled.step() == event::fell_out);
     CHECK(stalled.bytes.empty());
-    CHECK(stalled.drain() == news::fell_out);
+    CHECK(stalled.drain() == event::fell_out);
     CHECK(stalled.reader->offset() == 0);
     CHECK(fast.bytes == pattern(static_cast<std::size_t>(source->received())));
 }
@@ -44,18 +44,18 @@ TEST_CASE("the producer waits for a reader that could go on nowhere else") {
     }
     CHECK(source->received() <= small.window);
     CHECK(source->received() > small.window / 2);
-    CHECK(fast.drain() == news::nothing);
+    CHECK(fast.drain() == event::nothing);
     CHECK(!ready.take());
     SUBCASE("until it has read on") {
         const auto held = source->received();
         while (!ready.take()) {
-            REQUIRE(slow.step(1'000) == news::data);
+            REQUIRE(slow.step(1'000) == event::data);
         }
         CHECK(slow.bytes.size() < held / 2);
         CHECK(!source->producer_must_pause());
         while (source->received() < 10 * small.window) {
             if (source->producer_must_pause()) {
-                REQUIRE(slow.step(5'000) == news::data);
+                REQUIRE(slow.step(5'000) == event::data);
             } else {
                 produce(*source, 8 * kib);
                 fast.drain();
@@ -102,8 +102,8 @@ TEST_CASE("a reader that has fallen out with nothing read says so before its fir
     client late{source};
     source->producer_head(resumable_head_of());
     produce_until(*source, 2 * small.window, fast);
-    CHECK(late.step() == news::head);
-    CHECK(late.step() == news::fell_out);
+    CHECK(late.step() == event::head);
+    CHECK(late.step() == event::fell_out);
     CHECK(late.reader->offset() == 0);
 }
 
@@ -181,7 +181,7 @@ TEST_CASE("the smallest window holds no more than it says, and keeps readers tog
     while (source->received() < 20 * tiny.window) {
         if (source->producer_must_pause()) {
             fast.drain();
-            REQUIRE(slow.step(3'000) != news::fell_out);
+            REQUIRE(slow.step(3'000) != event::fell_out);
             continue;
         }
         const auto [at, room] = source->producer_space(64 * kib);
@@ -205,7 +205,7 @@ TEST_CASE("a slow reader within the window gets every byte") {
         produce(*source, 8 * kib);
         fast.drain();
         while (source->received() - slow.bytes.size() > small.window / 2) {
-            REQUIRE(slow.step(5'000) != news::fell_out);
+            REQUIRE(slow.step(5'000) != event::fell_out);
         }
     }
     slow.drain();
@@ -237,7 +237,7 @@ TEST_CASE("nobody falls out of what is kept whole, until it is kept no more") {
         source->keep_no_more();
         CHECK(!source->kept_whole());
         stalled.step();
-        CHECK(stalled.step() == news::fell_out);
+        CHECK(stalled.step() == event::fell_out);
         CHECK(source->whole_body() == nullptr);
         CHECK(!source->keep_whole());  // its beginning is gone
     }
@@ -455,7 +455,7 @@ TEST_CASE("a reader that fell out neither holds the fetch nor paces it") {
     source->producer_head(resumable_head_of());
     stalled.step();
     produce_until(*source, 2 * small.window, fast);
-    REQUIRE(stalled.step() == news::fell_out);
+    REQUIRE(stalled.step() == event::fell_out);
     fast.leave();
     CHECK(source->abandoned());
     CHECK(stops == 1);

@@ -23,20 +23,20 @@ TEST_CASE("a reader hears of interim heads, the head, the body and its end, in t
     client one{source};
     REQUIRE(one.reader);
     CHECK(!one.head_known);
-    CHECK(one.step() == news::nothing);
+    CHECK(one.step() == event::nothing);
     source->producer_interim("HTTP/1.1 103 Early Hints\r\n\r\n");
     const auto head = head_of(5);
     CHECK(source->producer_head(head) == 1);
     source->producer_append("hello");
     source->producer_finish("X-Sum: 1\r\n");
-    CHECK(one.step() == news::interim);
+    CHECK(one.step() == event::interim);
     CHECK(one.report.interim == "HTTP/1.1 103 Early Hints\r\n\r\n");
-    CHECK(one.step() == news::head);
+    CHECK(one.step() == event::head);
     CHECK(one.report.head == head);
-    CHECK(one.step() == news::data);
+    CHECK(one.step() == event::data);
     CHECK(one.bytes == "hello");
     CHECK(one.reader->offset() == 5);
-    CHECK(one.step() == news::end);
+    CHECK(one.step() == event::end);
     CHECK(one.trailers == "X-Sum: 1\r\n");
 }
 
@@ -44,10 +44,10 @@ TEST_CASE("the body waits until the head was read") {
     const auto source = begun();
     client one{source};
     source->producer_append("early");
-    CHECK(one.step() == news::nothing);
+    CHECK(one.step() == event::nothing);
     source->producer_head(head_of());
-    CHECK(one.step() == news::head);
-    CHECK(one.step() == news::data);
+    CHECK(one.step() == event::head);
+    CHECK(one.step() == event::data);
     CHECK(one.bytes == "early");
 }
 
@@ -56,10 +56,10 @@ TEST_CASE("a report has at most as many bytes as were asked for, across blocks t
     client one{source};
     source->producer_head(head_of());
     produce(*source, 20'000);
-    CHECK(one.step() == news::head);
+    CHECK(one.step() == event::head);
     for (const std::size_t most : {1u, 10u, 4'095u, 4'096u, 7'000u}) {
         const auto before = one.bytes.size();
-        CHECK(one.step(most) == news::data);
+        CHECK(one.step(most) == event::data);
         CHECK(one.bytes.size() == before + most);
     }
     one.drain();
@@ -123,7 +123,7 @@ TEST_CASE("what is kept whole may be joined as long as it runs, and no longer") 
     CHECK(late.bytes == pattern(800 * kib));
     source->producer_finish("");
     CHECK(!client{source}.reader);
-    CHECK(late.drain() == news::end);
+    CHECK(late.drain() == event::end);
 }
 
 TEST_CASE("what is kept outside is not held whole for whoever joins late") {
@@ -183,9 +183,9 @@ TEST_CASE("a reader that is slower than the origin has little read ahead for it"
         return source->received() - had;
     };
     CHECK(fill() <= 32 * kib);
-    CHECK(slow.step() == news::head);
+    CHECK(slow.step() == event::head);
     for (int i = 0; i < 8; ++i) {
-        CHECK(slow.step(64 * kib) == news::data);
+        CHECK(slow.step(64 * kib) == event::data);
         (void)fill();
         CHECK(source->received() - slow.reader->offset() <= 32 * kib);
     }
@@ -193,10 +193,10 @@ TEST_CASE("a reader that is slower than the origin has little read ahead for it"
     bool known = false;
     CHECK_FALSE(fetch::join(source, net::wakeup::signal{}, known));
     for (int i = 0; i < 32; ++i) {
-        CHECK(slow.drain() == news::nothing);
+        CHECK(slow.drain() == event::nothing);
         produce(*source, 16 * kib);
     }
-    CHECK(slow.drain() == news::nothing);
+    CHECK(slow.drain() == event::nothing);
     CHECK(fill() > 128 * kib);
 }
 
@@ -210,8 +210,8 @@ TEST_CASE("a pause is one, however often the producer asks whether it is over") 
     for (int i = 0; i < 5; ++i) {
         CHECK(source->producer_must_pause());
     }
-    CHECK(first.step() == news::head);
-    CHECK(first.step(16 * kib) == news::data);
+    CHECK(first.step() == event::head);
+    CHECK(first.step(16 * kib) == event::data);
     // It is not known for slow yet: its first bytes are there for others.
     bool known = false;
     CHECK(fetch::join(source, net::wakeup::signal{}, known));
@@ -268,24 +268,24 @@ TEST_CASE("a producer that pauses is woken by the fastest reader's progress") {
     }
 }
 
-TEST_CASE("whoever waits is woken by each kind of news") {
+TEST_CASE("whoever waits is woken by each kind of event") {
     net::test_loop loop;
     net::wakeup arrived{loop.timer};
     const auto source = begun();
     client one{source, arrived.handle()};
-    CHECK(one.drain() == news::nothing);
+    CHECK(one.drain() == event::nothing);
     CHECK(!arrived.take());
     source->producer_interim("HTTP/1.1 103 Early Hints\r\n\r\n");
     CHECK(arrived.take());
-    CHECK(one.drain() == news::nothing);
+    CHECK(one.drain() == event::nothing);
     source->producer_head(head_of());
     CHECK(arrived.take());
-    CHECK(one.drain() == news::nothing);
+    CHECK(one.drain() == event::nothing);
     source->producer_append("x");
     CHECK(arrived.take());
     source->producer_append("y");  // nobody waits: one signal is enough
     CHECK(!arrived.take());
-    CHECK(one.drain() == news::nothing);
+    CHECK(one.drain() == event::nothing);
     SUBCASE("the end") {
         source->producer_finish("");
     }
@@ -312,7 +312,7 @@ TEST_CASE("a failure reaches every reader after the bytes that came before it") 
     one.drain();
     source->producer_fail(failure{failure_code::response_cut_short, "gone"});
     for (auto* each : {&one, &two, &behind}) {
-        CHECK(each->drain() == news::failed);
+        CHECK(each->drain() == event::failed);
         CHECK(each->bytes == "half");
         CHECK(each->report.why.code == failure_code::response_cut_short);
         CHECK(each->report.why.detail == "gone");
@@ -321,11 +321,11 @@ TEST_CASE("a failure reaches every reader after the bytes that came before it") 
     CHECK(source->whole_body() == nullptr);
 }
 
-TEST_CASE("a failure before the head is the only news") {
+TEST_CASE("a failure before the head is the only event") {
     const auto source = begun();
     client one{source};
     source->producer_fail(failure{failure_code::dns_not_found, "no such name"});
-    CHECK(one.step() == news::failed);
+    CHECK(one.step() == event::failed);
     CHECK(one.report.why.code == failure_code::dns_not_found);
     CHECK(one.report.head == nullptr);
 }
@@ -350,7 +350,7 @@ TEST_CASE("a validation hands every reader the response to serve") {
     const stored_ptr fresh = cache::test::response({});
     source->producer_validated(fresh);
     for (auto* each : {&one, &two}) {
-        CHECK(each->step() == news::validated);
+        CHECK(each->step() == event::validated);
         CHECK(each->report.fresh == fresh);
     }
 }
@@ -361,7 +361,7 @@ TEST_CASE("an upgrade comes with its head") {
     const auto head = head_of();
     source->producer_head(head);
     source->producer_upgraded();
-    CHECK(one.step() == news::upgraded);
+    CHECK(one.step() == event::upgraded);
     CHECK(one.report.head == head);
 }
 
@@ -391,7 +391,7 @@ TEST_CASE("the whole body is the bytes received, in memory hardly larger than th
             CHECK(whole->footprint() <=
                   (declared ? size : size + size / 8 + 64 * whole->slices.size()) + bookkeeping);
             source->producer_finish("");
-            CHECK(one.drain() == news::end);
+            CHECK(one.drain() == event::end);
             CHECK(one.bytes == pattern(size));
         }
     }
@@ -408,7 +408,7 @@ TEST_CASE("space that was read into only partly is offered again") {
         std::memcpy(at, piece, size);
         source->producer_commit(0);
         source->producer_commit(size);
-        CHECK(one.drain() == news::nothing);
+        CHECK(one.drain() == event::nothing);
     }
     CHECK(one.bytes == "abcdefgh");
     CHECK(source->received() == 8);
@@ -429,10 +429,10 @@ TEST_CASE("readers on other threads see every byte, while one leaves and one com
         ++joined;
         while (steady_now() < until) {
             const auto what = one.step(most);
-            if (what == news::end || one.bytes.size() >= bytes) {
+            if (what == event::end || one.bytes.size() >= bytes) {
                 return std::move(one.bytes);
             }
-            if (what == news::nothing) {
+            if (what == event::nothing) {
                 std::this_thread::yield();  // a session would wait for its wakeup
             }
         }

@@ -14,7 +14,7 @@
 
 namespace reprise::proxy::cache::test {
 
-using news = fetch_reader::news;
+using event = fetch_reader::event;
 
 inline std::shared_ptr<fetched_head> head_of(std::optional<std::uint64_t> length = {}) {
     auto head = std::make_shared<fetched_head>();
@@ -48,31 +48,31 @@ struct client {
         : reader{fetch::join(source, std::move(sleeper), head_known)} {}
 
     /// One step; what it brought.
-    news step(std::size_t most = std::numeric_limits<std::size_t>::max()) {
+    event step(std::size_t most = std::numeric_limits<std::size_t>::max()) {
         reader->next(report, most);
         switch (report.what) {
-        case news::interim: interim.push_back(report.interim); break;
-        case news::data:
+        case event::interim: interim.push_back(report.interim); break;
+        case event::data:
             for (const auto& part : report.slices) {
                 bytes.append(part.view());
             }
             break;
-        case news::end: trailers = report.trailers; break;
-        case news::nothing:
-        case news::head:
-        case news::failed:
-        case news::fell_out:
-        case news::validated:
-        case news::upgraded: break;
+        case event::end: trailers = report.trailers; break;
+        case event::nothing:
+        case event::head:
+        case event::failed:
+        case event::fell_out:
+        case event::validated:
+        case event::upgraded: break;
         }
         return report.what;
     }
 
     /// Takes all there is; why there is no more.
-    news drain(std::size_t most = std::numeric_limits<std::size_t>::max()) {
+    event drain(std::size_t most = std::numeric_limits<std::size_t>::max()) {
         for (;;) {
             const auto what = step(most);
-            if (what != news::interim && what != news::head && what != news::data) {
+            if (what != event::interim && what != event::head && what != event::data) {
                 return what;
             }
         }

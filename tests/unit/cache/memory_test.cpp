@@ -200,7 +200,7 @@ TEST_CASE("a fetch holds at most its window, the blocks at both ends and a littl
             // Half as fast, until it falls out.
             while (taken_by_slow < source->received() / 2) {
                 slow->next(report, 10'000);
-                if (report.what == news::fell_out) {
+                if (report.what == event::fell_out) {
                     break;
                 }
                 taken_by_slow = slow->offset();
@@ -210,7 +210,7 @@ TEST_CASE("a fetch holds at most its window, the blocks at both ends and a littl
         CHECK(held <= most + cut);
         stalled->next(report, 1);
         stalled->next(report, 1);
-        CHECK(report.what == news::fell_out);
+        CHECK(report.what == event::fell_out);
         // Those who fell out hold nothing.
         while (fast->offset() < source->received()) {
             fast->next(report, 1u << 18);

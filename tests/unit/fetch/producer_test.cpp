@@ -17,7 +17,7 @@ namespace reprise::proxy::fetch::test::of_producer {
 
 namespace {
 
-using news = cache::fetch_reader::news;
+using event = cache::fetch_reader::event;
 using net::descriptors;
 
 /// A node whose origins are waited for as long as a test likes.
@@ -154,7 +154,7 @@ TEST_CASE(
         run_until(at, [&] { return !one.is_listed(); });
         cache::fetch_reader::report told;
         one.reader->next(told, 1);
-        CHECK(told.what == news::failed);
+        CHECK(told.what == event::failed);
         CHECK(told.why.code ==
               (is_reached ? failure_code::origin_closed : failure_code::connect_refused));
         const auto asked = one.order->into->asked();
@@ -198,13 +198,13 @@ TEST_CASE(
         }
         cache::fetch_reader::report told;
         one.reader->next(told, 1);
-        if (told.what == news::nothing) {
+        if (told.what == event::nothing) {
             ++unharmed;
             CHECK_FALSE(threw);
             CHECK(one.is_listed());
             continue;
         }
-        CHECK(told.what == news::failed);
+        CHECK(told.what == event::failed);
         CHECK(told.why.code == failure_code::out_of_memory);
         CHECK_FALSE(one.is_listed());
         CHECK(one.ended(fetch_end::failed) == 1);

@@ -55,7 +55,7 @@ digest_follower holding() {
     digest_follower made{plan(), 1, start};
     (void)made.ask(start);
     made.answered(good(whole(1000, 5)), "a", start);
-    (void)made.take_news();
+    (void)made.take_change();
     return made;
 }
 
@@ -82,8 +82,8 @@ TEST_SUITE("peer/digest_follower") {
         f.answered(good(whole(1000, 5)), "a", start);
         REQUIRE(f.held() != nullptr);
         CHECK(f.held()->may_contain(nth_key(1, 999)));
-        CHECK(f.take_news().what == digest_follower::news::kind::replaced);
-        CHECK(f.take_news().what == digest_follower::news::kind::nothing);
+        CHECK(f.take_change().what == digest_follower::change::kind::replaced);
+        CHECK(f.take_change().what == digest_follower::change::kind::nothing);
         CHECK(f.figures().state == follow_state::current);
         CHECK(f.next() - start >= 9s);
         CHECK(f.next() - start <= 11s);
@@ -97,17 +97,17 @@ TEST_SUITE("peer/digest_follower") {
         f.answered(
             {.status = 304, .etag = {}, .node = {}, .fresh_for = {}, .body = {}}, "a", start + 10s);
         CHECK(f.figures().unchanged == 1);
-        CHECK(f.take_news().what == digest_follower::news::kind::nothing);
+        CHECK(f.take_change().what == digest_follower::change::kind::nothing);
 
         const auto before = f.held();
         f.answered(good(delta(1000, 5, 1010, 6)), "a", start + 20s);
-        const auto news = f.take_news();
-        CHECK(news.what == digest_follower::news::kind::flipped);
-        CHECK(news.places == filter::flipped_places(*before, *f.held()));
+        const auto change = f.take_change();
+        CHECK(change.what == digest_follower::change::kind::flipped);
+        CHECK(change.places == filter::flipped_places(*before, *f.held()));
         CHECK(f.held()->may_contain(nth_key(1, 1009)));
 
         f.answered(good(whole(1500, 7)), "a", start + 30s);
-        CHECK(f.take_news().what == digest_follower::news::kind::replaced);
+        CHECK(f.take_change().what == digest_follower::change::kind::replaced);
         CHECK(f.figures().deltas == 1);
         CHECK(f.figures().wholes == 2);
     }
@@ -115,7 +115,7 @@ TEST_SUITE("peer/digest_follower") {
     TEST_CASE("a delta that turns more than news may replaces the whole, and lists nothing") {
         auto f = holding();
         f.answered(good(delta(1000, 5, 4000, 6)), "a", start + 10s);
-        CHECK(f.take_news().what == digest_follower::news::kind::replaced);
+        CHECK(f.take_change().what == digest_follower::change::kind::replaced);
         CHECK(f.figures().deltas == 1);
         CHECK(f.held()->may_contain(nth_key(1, 3999)));
     }
@@ -124,7 +124,7 @@ TEST_SUITE("peer/digest_follower") {
         auto f = holding();
         f.answered(good(delta(1000, 5, 1010, 6)), "a", start + 1s);
         f.answered(good(delta(1010, 6, 1020, 7)), "a", start + 2s);
-        CHECK(f.take_news().what == digest_follower::news::kind::replaced);
+        CHECK(f.take_change().what == digest_follower::change::kind::replaced);
     }
 
     TEST_CASE("a delta from something else asks for the whole at once, and once") {
@@ -199,7 +199,7 @@ TEST_SUITE("peer/digest_follower") {
             CHECK(f.figures().state == follow_state::failing);
             REQUIRE(f.held() != nullptr);
             CHECK(f.held()->may_contain(nth_key(1, 999)));
-            CHECK(f.take_news().what == digest_follower::news::kind::nothing);
+            CHECK(f.take_change().what == digest_follower::change::kind::nothing);
         }
     }
 
@@ -263,7 +263,7 @@ TEST_SUITE("peer/digest_follower") {
         CHECK(f.figures().detail == "no room");
         CHECK(f.figures().state == follow_state::never);
         CHECK(f.next() > start + 18s);
-        CHECK(f.take_news().what == digest_follower::news::kind::nothing);
+        CHECK(f.take_change().what == digest_follower::change::kind::nothing);
         CHECK(f.ask(start).query.empty());
     }
 
@@ -307,7 +307,7 @@ TEST_SUITE("peer/digest_follower") {
         f.answered(good(filter::encode(other)), "a", start + 10s);
         CHECK(f.figures().trouble == follow_trouble::other_secret);
         CHECK(f.held() == nullptr);
-        CHECK(f.take_news().what == digest_follower::news::kind::gone);
+        CHECK(f.take_change().what == digest_follower::change::kind::gone);
     }
 
     TEST_CASE("failures double the wait, up to a minute, and success ends that") {
@@ -423,13 +423,13 @@ TEST_SUITE("peer/digest_follower") {
         f.look(start + 101s);
         CHECK(f.held() == nullptr);
         CHECK(f.figures().state == follow_state::outdated);
-        CHECK(f.take_news().what == digest_follower::news::kind::gone);
+        CHECK(f.take_change().what == digest_follower::change::kind::gone);
         CHECK_FALSE(f.ask(start).query.empty());  // still good for a delta
         f.answered({.status = 304, .etag = {}, .node = {}, .fresh_for = {}, .body = {}},
                    "a",
                    start + 120s);
         CHECK(f.held() != nullptr);
-        CHECK(f.take_news().what == digest_follower::news::kind::replaced);
+        CHECK(f.take_change().what == digest_follower::change::kind::replaced);
     }
 
     TEST_CASE("one that was restored from a snapshot is followed once what it told is too old") {
@@ -439,7 +439,7 @@ TEST_SUITE("peer/digest_follower") {
         CHECK(f.held() != nullptr);
         f.look(start + 101s);
         REQUIRE(f.held() == nullptr);
-        (void)f.take_news();
+        (void)f.take_change();
         f.answered(good(delta(800, 3, 900, 4)), "a", start + 110s);
         CHECK(f.figures().trouble == follow_trouble::went_back);
         CHECK(f.held() == nullptr);
@@ -447,7 +447,7 @@ TEST_SUITE("peer/digest_follower") {
         CHECK(f.figures().state == follow_state::current);
         REQUIRE(f.held() != nullptr);
         CHECK(f.held()->checksum() == digest_of_keys(size, 0, 900).checksum());
-        CHECK(f.take_news().what == digest_follower::news::kind::replaced);
+        CHECK(f.take_change().what == digest_follower::change::kind::replaced);
         // From there it goes on, and back no further.
         f.answered(good(whole(800, 3)), "a", start + 130s);
         CHECK(f.figures().trouble == follow_trouble::went_back);

@@ -76,7 +76,7 @@ digest_follower holding() {
     digest_follower made{plan(), 1, start};
     (void)made.ask(start);
     made.answered(told(whole(1000, 5)), "a", start);
-    (void)made.take_news();
+    (void)made.take_change();
     return made;
 }
 
@@ -112,7 +112,7 @@ TEST_SUITE("peer/news_follower") {
         CHECK_FALSE(f.begins_light(200, piece(0)));  // all bits are summed up, once
         f.answered(told(piece(0)), "a", start + 1s);
         CHECK_FALSE(f.begins_light(200, piece(1)));  // nobody was told of the last
-        (void)f.take_news();
+        (void)f.take_change();
         CHECK(f.begins_light(304, {}));
         CHECK_FALSE(f.begins_light(403, {}));
         CHECK_FALSE(f.begins_light(200, {}));
@@ -125,7 +125,7 @@ TEST_SUITE("peer/news_follower") {
         CHECK(f.begins_light(200, piece(1)));
         f.answered(told(piece(1)), "a", start + 2s);
         CHECK(read(f) == 7);  // which waits for nobody any more
-        (void)f.take_news();
+        (void)f.take_change();
         CHECK(f.begins_light(200, piece(7)));
         f.answered(told(piece(7)), "a", start + 3s);  // fits nothing that is held
         CHECK(f.figures().trouble == follow_trouble::wrong_base);
@@ -140,15 +140,15 @@ TEST_SUITE("peer/news_follower") {
         CHECK(f.held().get() == before);
         CHECK(f.held()->may_contain(nth_key(1, 1009)));
         CHECK(f.held()->stamp().generation.counter == 6);
-        const auto first = f.take_news();
-        CHECK(first.what == digest_follower::news::kind::flipped);
+        const auto first = f.take_change();
+        CHECK(first.what == digest_follower::change::kind::flipped);
         CHECK(first.places == filter::flipped_places(state(1000, 1), state(1010, 1)));
         CHECK(f.figures().news == 1);
         // Two that nobody took are one.
         f.answered(told(news(1010, 6, 1020, 7)), "a", start + 3s);
         f.answered(told(news(1020, 7, 1000, 9)), "a", start + 4s);
-        const auto both = f.take_news();
-        CHECK(both.what == digest_follower::news::kind::flipped);
+        const auto both = f.take_change();
+        CHECK(both.what == digest_follower::change::kind::flipped);
         const auto from = state(1010, 1);
         std::vector<std::uint64_t> words(from.words().begin(), from.words().end());
         for (const auto place : both.places) {

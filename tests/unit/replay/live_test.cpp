@@ -19,7 +19,7 @@ using json = nlohmann::json;
 std::string stats_with(std::vector<what_if_row> rows) {
     proxy::admin::stats_inputs inputs;
     inputs.version = "1.2";
-    inputs.store.capacity = 1ull << 30;
+    inputs.memory.capacity = 1ull << 30;
     inputs.disk.emplace().capacity = 3ull << 30;
     inputs.what_if.span = std::chrono::minutes{30};
     inputs.what_if.requests = 50'000;

@@ -31,7 +31,7 @@ struct waiting : led {
     void is_silent() {
         lead.asked_at = long_ago;
         lead.asks();
-        sink.news.notify();  // it looks at the time
+        sink.wakeup.notify();  // it looks at the time
         settle();
     }
     // Its own fetch, which has just begun.
@@ -225,7 +225,7 @@ TEST_CASE(
         if (is_asked) {
             at.is_silent();
         }
-        at.sink.news.notify();
+        at.sink.wakeup.notify();
         at.settle();
         CHECK(at.sink.sent.empty());
         CHECK(at.orders.size() == 0);
@@ -241,7 +241,7 @@ TEST_CASE("who finds silence twice asks alone, and has what comes first of all t
     at.is_silent();
     CHECK(at.orders.size() == 0);
     next.asks(at.long_ago);
-    at.sink.news.notify();
+    at.sink.wakeup.notify();
     at.settle();
     auto from = at.own(false);
     SUBCASE("its own") {

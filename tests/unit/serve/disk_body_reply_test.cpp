@@ -4,7 +4,7 @@
 
 namespace reprise::proxy::serve::test::of_disk_body_reply {
 
-using news = cache::disk_body_reader::news;
+using read_result = cache::disk_body_reader::read_result;
 
 namespace {
 
@@ -14,7 +14,7 @@ const std::string head = "200 OK\r\nCache-Control: max-age=60\r\nETag: \"1\"\r\n
 // A disk that has read `text` as far as it says, and what it says of the rest.
 struct disk {
     std::uint64_t there = 0;
-    news behind = news::waiting;
+    read_result behind = read_result::waiting;
     unsigned lags = 0;  // so often it was told
     net::wakeup::signal sleeper;
 };
@@ -22,7 +22,9 @@ struct disk {
 class reading final : public cache::disk_body_reader {
 public:
     reading(disk& from, std::uint64_t at) : from_{from}, at_{at} {}
-    news next(std::uint64_t end, std::size_t most, std::vector<cache::slice>& into) override {
+    read_result next(std::uint64_t end,
+                     std::size_t most,
+                     std::vector<cache::slice>& into) override {
         const auto until = std::min({end, from_.there, at_ + most});
         if (until <= at_) {
             return from_.behind;
@@ -30,7 +32,7 @@ public:
         const auto bytes = cache::test::body_of(std::string_view{text}.substr(at_, until - at_));
         into.push_back(bytes->slices.front());
         at_ = until;
-        return news::data;
+        return read_result::data;
     }
     void client_lags() noexcept override { ++from_.lags; }
     [[nodiscard]] std::uint64_t offset() const noexcept override { return at_; }
@@ -75,7 +77,7 @@ struct hitting : bench {
         reply.emplace(state->x, *what);
         start(reply->give(), how);
     }
-    void reads(std::uint64_t there, news behind = news::waiting) {
+    void reads(std::uint64_t there, read_result behind = read_result::waiting) {
         from.there = there;
         from.behind = behind;
         from.sleeper.notify();
@@ -131,7 +133,7 @@ TEST_CASE("several ranges of a body on disk are all of it; a 304 needs none") {
 
 TEST_CASE(
     "a body that proves unreadable is fetched, as if it were not stored, and nothing is out") {
-    for (const auto behind : {news::lost, news::refused}) {
+    for (const auto behind : {read_result::lost, read_result::refused}) {
         hitting one;
         one.give();
         one.reads(0, behind);
@@ -148,7 +150,7 @@ TEST_CASE(
     "one that fails in the middle goes on from the origin, under the validator of what is out") {
     hitting one;
     one.give();
-    one.reads(4, news::refused);
+    one.reads(4, read_result::refused);
     REQUIRE(one.orders.size() == 1);
     auto rest = one.origin();
     const auto* order = rest.order->as<fetch::wanted::rest>();
@@ -179,7 +181,7 @@ TEST_CASE("in the middle of a part, or without a strong ETag, it is broken off")
     hitting weak{"", "200 OK\r\nCache-Control: max-age=60\r\nETag: W/\"1\"\r\n"};
     for (auto* one : {&ranged, &weak}) {
         one->give();
-        one->reads(4, news::lost);
+        one->reads(4, read_result::lost);
         CHECK(one->end() == ended::gone);
         CHECK(one->sink.broken_off);
         CHECK(one->sink.wholes == 0);

@@ -10,8 +10,8 @@ namespace {
 
 using shortage = std::optional<net::memory_ends>;
 
-/// Waits for news while so many allocations are left. False: there was no memory for it.
-awaitable<bool> wait_for_news(http1_connection& one, unsigned still, shortage& lack) {
+/// Waits for the wakeup while so many allocations are left. False: there was no memory for it.
+awaitable<bool> wait_for_wakeup(http1_connection& one, unsigned still, shortage& lack) {
     try {
         auto waiting = one.wait(steady_time::max());
         lack.emplace(still);
@@ -35,26 +35,26 @@ TEST_CASE("a wait that there is no memory for leaves the worker's watch to the n
         http1_connection one{on.at.w, net::byte_stream{tcp_socket{on.at.w.io}}};
         shortage lack;
         std::optional<bool> first, second;
-        on.start(wait_for_news(one, still, lack), first);
+        on.start(wait_for_wakeup(one, still, lack), first);
         lack.reset();
         CHECK(on.at.w.watched == (first ? 0 : 1));
         if (still == 0) {
             REQUIRE(first);
             CHECK_FALSE(*first);
         }
-        one.news.notify();
+        one.wakeup.notify();
         on.settle();
         REQUIRE(first);
         CHECK(on.at.w.watched == 0);
 
-        static_cast<void>(one.news.take());
+        static_cast<void>(one.wakeup.take());
         on.at.w.watch.clear();  // as if its time had come
-        on.start(wait_for_news(one, enough, lack), second);
+        on.start(wait_for_wakeup(one, enough, lack), second);
         lack.reset();
         CHECK_FALSE(second);
         CHECK(on.at.w.watched == 1);
         CHECK(on.at.w.watch.armed());
-        one.news.notify();
+        one.wakeup.notify();
         on.settle();
         CHECK(second);
         CHECK(on.at.w.watched == 0);

@@ -40,7 +40,7 @@ public:
     void leaves() {
         left_ = true;
         more_.notify();
-        news.notify();
+        wakeup.notify();
     }
 
     bool send_now(pieces& what) override {
@@ -63,7 +63,7 @@ public:
     }
     awaitable<ended> wait(steady_time until) override {
         if (!left_) {
-            (void)co_await news.wait(until);
+            (void)co_await wakeup.wait(until);
         }
         co_return left_ ? ended::gone : ended::keep;
     }

@@ -38,7 +38,7 @@ struct led : bench {
             lead.body(cache::test::pattern(std::min(step, to - at_byte), at_byte));
             do {
                 place.reader->next(came, step);
-            } while (came.what != cache::fetch_reader::news::nothing);
+            } while (came.what != cache::fetch_reader::event::nothing);
         }
     }
 

@@ -161,7 +161,7 @@ TEST_CASE("a lead that nobody takes up fails for those who follow") {
     { const leadership lead{one.x, place.reader->source()}; }
     cache::fetch_reader::report came;
     place.reader->next(came, 1);
-    CHECK(came.what == cache::fetch_reader::news::failed);
+    CHECK(came.what == cache::fetch_reader::event::failed);
     CHECK(!fetches.has(one.x.asked.key, url));
 }
 

@@ -52,8 +52,8 @@ struct under_way : sibling_bench {
             lead.body(pattern(std::min(step, to - at_byte), at_byte));
             do {
                 place.reader->next(came, step);
-            } while (came.what == cache::fetch_reader::news::head ||
-                     came.what == cache::fetch_reader::news::data);
+            } while (came.what == cache::fetch_reader::event::head ||
+                     came.what == cache::fetch_reader::event::data);
         }
     }
     // The head of what a disk takes, and memory not, whole or in part.

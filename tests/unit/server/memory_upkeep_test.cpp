@@ -13,7 +13,7 @@ using namespace reprise::proxy::cache::test::of_store;
 
 TEST_SUITE("server/memory_upkeep") {
     TEST_CASE("what leaves memory because it is made smaller is on disk then") {
-        cache::store_plan plan;
+        cache::memory_plan plan;
         plan.capacity = 64u << 20;
         plan.policy = cache::eviction_kind::lru;
         plan.stripes = 1;

@@ -3,8 +3,8 @@
 #include "proxy/cache/disk/format.hpp"
 #include "proxy/cache/disk/tier.hpp"
 #include "tests/support/temp_dir.hpp"
+#include "tests/unit/cache/disk/disk_store.hpp"
 #include "tests/unit/cache/disk/memory_files.hpp"
-#include "tests/unit/cache/disk/stores.hpp"
 
 #include <doctest/doctest.h>
 
@@ -19,7 +19,7 @@ TEST_SUITE("cache/disk/carrying") {
 
     TEST_CASE("a store that wraps many times keeps its bounds and serves no wrong byte") {
         const tests::temp_dir dir;
-        store s{system_files(), smallest_store, dir.file("store")};
+        disk_store s{system_files(), smallest_store, dir.file("store")};
         s.settings.write_queue = 128u << 10;  // so that what is put is soon there
         s.open();
         std::mt19937_64 random{1};
@@ -57,7 +57,7 @@ TEST_SUITE("cache/disk/carrying") {
     }
 
     TEST_CASE("what is asked for often is carried forward, large objects too") {
-        store s{std::make_shared<memory_files>(), smallest_store};
+        disk_store s{std::make_shared<memory_files>(), smallest_store};
         s.settings.write_queue = 128u << 10;
         s.open();
         s.put_surely("http://hot/", object("http://hot/", 5000));
@@ -78,7 +78,7 @@ TEST_SUITE("cache/disk/carrying") {
     }
 
     TEST_CASE("what is carried is no fresher than it was") {
-        store s{std::make_shared<memory_files>(), smallest_store};
+        disk_store s{std::make_shared<memory_files>(), smallest_store};
         s.settings.write_queue = 128u << 10;
         s.open();
         constexpr unsigned hot = 40;
@@ -128,7 +128,7 @@ TEST_SUITE("cache/disk/carrying") {
     }
 
     TEST_CASE("of a large object that was replaced nothing is carried, however often it is used") {
-        store s{std::make_shared<memory_files>(), smallest_store};
+        disk_store s{std::make_shared<memory_files>(), smallest_store};
         s.settings.write_queue = 128u << 10;
         // A put that the queue refuses half-way leaves dead bytes in the segment: of what is live
         // the large object may be more than a quarter.
@@ -160,7 +160,7 @@ TEST_SUITE("cache/disk/carrying") {
     }
 
     TEST_CASE("what is carried is found all the while") {
-        store s{std::make_shared<memory_files>(), smallest_store};
+        disk_store s{std::make_shared<memory_files>(), smallest_store};
         s.settings.write_queue = 128u << 10;
         s.open();
         const std::string url = "http://hot/large";
@@ -189,7 +189,7 @@ TEST_SUITE("cache/disk/carrying") {
     }
 
     TEST_CASE("a large object is carried whole, or goes whole") {
-        store s{std::make_shared<memory_files>(), smallest_store};
+        disk_store s{std::make_shared<memory_files>(), smallest_store};
         s.settings.write_queue = 128u << 10;
         s.open();
         const auto url_of_large = [](unsigned i) { return url_of(i) + "/large"; };

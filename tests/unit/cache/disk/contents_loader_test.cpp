@@ -1,6 +1,6 @@
 #include "proxy/cache/disk/index.hpp"
+#include "tests/unit/cache/disk/disk_store.hpp"
 #include "tests/unit/cache/disk/memory_files.hpp"
-#include "tests/unit/cache/disk/stores.hpp"
 
 #include <doctest/doctest.h>
 
@@ -108,8 +108,8 @@ struct told_to {
 };
 
 /// Open, and heard by a listener.
-struct told_store : told_to, store {
-    told_store() : store{memory} {
+struct told_store : told_to, disk_store {
+    told_store() : disk_store{memory} {
         tells(heard_by);
         open();
     }
@@ -125,8 +125,8 @@ struct told_store : told_to, store {
 };
 
 /// As small as may be and heard by a listener, so that segments are soon reclaimed, with nothing carried.
-struct wrapping_store : told_to, store {
-    wrapping_store() : store{memory, smallest_store} {
+struct wrapping_store : told_to, disk_store {
+    wrapping_store() : disk_store{memory, smallest_store} {
         tells(heard_by);
         settings.carry = 0;
         settings.write_queue = 128u << 10;
@@ -147,7 +147,7 @@ TEST_SUITE("cache/disk/contents_loader") {
     TEST_CASE("what is carried elsewhere while records are read for the digest is told too") {
         constexpr unsigned objects = 600;
         auto files = std::make_shared<memory_files>();
-        store s{files};
+        disk_store s{files};
         s.open();
         for (unsigned i = 0; i < objects; ++i) {
             REQUIRE(eventually([&] { return s.put(url_of(i), object(url_of(i), 10'000)); }));

@@ -2,9 +2,9 @@
 // not, and neither is served with wrong bytes.
 
 #include "proxy/cache/disk_body.hpp"
+#include "tests/unit/cache/disk/disk_store.hpp"
 #include "tests/unit/cache/disk/hanging_disk.hpp"
 #include "tests/unit/cache/disk/memory_files.hpp"
-#include "tests/unit/cache/disk/stores.hpp"
 
 #include <doctest/doctest.h>
 
@@ -21,7 +21,7 @@ TEST_SUITE("cache/disk/damage") {
 
     TEST_CASE("a record that can't be read is absent, and not forgotten") {
         auto files = std::make_shared<memory_files>();
-        store s{files};
+        disk_store s{files};
         s.open();
         s.put_surely(url_of(1), object(url_of(1), 100));
         files->set_cold(true);
@@ -35,7 +35,7 @@ TEST_SUITE("cache/disk/damage") {
 
     TEST_CASE("a damaged record is dropped, counted and can be stored anew") {
         auto files = std::make_shared<memory_files>();
-        store s{files};
+        disk_store s{files};
         s.open();
         s.put_surely(url_of(1), object(url_of(1), 5000));
         const auto segment = files->contents("/store/s-00000000");
@@ -50,7 +50,7 @@ TEST_SUITE("cache/disk/damage") {
 
     TEST_CASE("a damaged block of a large body ends its reading there, never with wrong bytes") {
         auto files = std::make_shared<memory_files>();
-        store s{files, 64u << 20};
+        disk_store s{files, 64u << 20};
         s.open();
         const std::string url = "http://large/";
         const auto content = body_for(url, 600'000);
@@ -68,7 +68,7 @@ TEST_SUITE("cache/disk/damage") {
 
     TEST_CASE("a large body that is damaged is lost, one that can't be read now is refused") {
         auto files = std::make_shared<memory_files>();
-        store s{files, 64u << 20};
+        disk_store s{files, 64u << 20};
         s.settings.patience = 20ms;
         s.open();
         const std::string url = "http://large/";
@@ -79,28 +79,28 @@ TEST_SUITE("cache/disk/damage") {
         const auto ends_as = [&] {
             const auto reader = got->on_disk()->read_from(0, {});
             std::vector<slice> pieces;
-            auto news = disk_body_reader::news::waiting;
+            auto came = disk_body_reader::read_result::waiting;
             REQUIRE(eventually([&] {
-                news = reader->next(content.size(), 100'000, pieces);
-                return news == disk_body_reader::news::lost ||
-                       news == disk_body_reader::news::refused;
+                came = reader->next(content.size(), 100'000, pieces);
+                return came == disk_body_reader::read_result::lost ||
+                       came == disk_body_reader::read_result::refused;
             }));
-            CHECK(reader->next(content.size(), 100'000, pieces) == news);
-            return news;
+            CHECK(reader->next(content.size(), 100'000, pieces) == came);
+            return came;
         };
         files->set_cold(true);
         files->fail_when([](operation what, std::string_view) { return what == operation::read; });
-        CHECK(ends_as() == disk_body_reader::news::refused);
+        CHECK(ends_as() == disk_body_reader::read_result::refused);
         {
             const hanging_disk disk{*files, {operation::read}};
-            CHECK(ends_as() == disk_body_reader::news::refused);
+            CHECK(ends_as() == disk_body_reader::read_result::refused);
         }
         files->set_hook({});
         files->set_cold(false);
         CHECK(whole_body(*got) == content);
         const auto segment = files->contents("/store/s-00000000");
         files->damage("/store/s-00000000", segment.find(content.substr(400'000, 64)), "oops");
-        CHECK(ends_as() == disk_body_reader::news::lost);
+        CHECK(ends_as() == disk_body_reader::read_result::lost);
     }
 }
 

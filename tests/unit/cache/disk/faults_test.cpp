@@ -3,7 +3,7 @@
 
 #include "proxy/cache/disk/format.hpp"
 #include "proxy/cache/disk/tier.hpp"
-#include "tests/unit/cache/disk/faulty_stores.hpp"
+#include "tests/unit/cache/disk/faulty_disk.hpp"
 
 #include <doctest/doctest.h>
 
@@ -21,7 +21,7 @@ TEST_SUITE("cache/disk/faults") {
     TEST_CASE("reads and writes that do less than they are asked are gone on with") {
         auto files = std::make_shared<memory_files>();
         files->set_short_transfers(true);
-        store s{files};
+        disk_store s{files};
         s.open();
         for (unsigned i = 0; i < 20; ++i) {
             s.put_surely(url_of(i), object(url_of(i), 1000 * i));
@@ -41,7 +41,7 @@ TEST_SUITE("cache/disk/faults") {
                                boost::system::errc::read_only_file_system}) {
             CAPTURE(static_cast<int>(how));
             auto files = std::make_shared<memory_files>();
-            store s{files};
+            disk_store s{files};
             s.open();
             s.put_surely(url_of(1), object(url_of(1), 100));
             files->fail_when(
@@ -73,7 +73,7 @@ TEST_SUITE("cache/disk/faults") {
         for (unsigned n = 1; n <= 60; ++n) {
             CAPTURE(n);
             auto files = std::make_shared<memory_files>();
-            store s{files, smallest_store};
+            disk_store s{files, smallest_store};
             s.settings.retry_after = s.settings.retry_at_most = 1ms;
             s.open();
             std::atomic<unsigned> seen{0};
@@ -109,7 +109,7 @@ TEST_SUITE("cache/disk/faults") {
 
     TEST_CASE("a newer response that no segment can be begun for takes the older along") {
         auto files = std::make_shared<memory_files>();
-        store s{files, smallest_store};
+        disk_store s{files, smallest_store};
         s.settings.retry_after = s.settings.retry_at_most = 1ms;
         s.open();
         std::atomic<bool> is_full{false};
@@ -144,7 +144,7 @@ TEST_SUITE("cache/disk/faults") {
 
     TEST_CASE("what a failed write takes along is not found after a restart either") {
         auto files = std::make_shared<memory_files>();
-        store s{files, smallest_store};
+        disk_store s{files, smallest_store};
         s.settings.retry_after = s.settings.retry_at_most = 1ms;
         s.open();
         const auto url = url_of(1);
@@ -169,7 +169,7 @@ TEST_SUITE("cache/disk/faults") {
         for (const auto what : {change::shorter, change::tagged, change::longer}) {
             CAPTURE(static_cast<int>(what));
             auto files = std::make_shared<memory_files>();
-            store s{files, smallest_store};
+            disk_store s{files, smallest_store};
             s.settings.retry_after = s.settings.retry_at_most = 1ms;
             s.open();
             const auto url = url_of(1);
@@ -199,7 +199,7 @@ TEST_SUITE("cache/disk/faults") {
 
     TEST_CASE("a newer head of what can't be read takes that along, over a restart too") {
         auto files = std::make_shared<memory_files>();
-        store s{files};
+        disk_store s{files};
         s.open();
         const auto url = url_of(1);
         s.put_surely(url, object(url, 100));
@@ -220,7 +220,7 @@ TEST_SUITE("cache/disk/faults") {
 
     TEST_CASE("a purge that can't be kept now is kept when it can, and only then said to be") {
         auto files = std::make_shared<memory_files>();
-        store s{files};
+        disk_store s{files};
         s.open();
         s.put_surely(url_of(1), object(url_of(1), 100));
         s.put_surely(url_of(2), object(url_of(2), 100));
@@ -245,7 +245,7 @@ TEST_SUITE("cache/disk/faults") {
         for (const bool is_invalidated : {false, true}) {
             CAPTURE(is_invalidated);
             auto files = std::make_shared<memory_files>();
-            store s{files, smallest_store};
+            disk_store s{files, smallest_store};
             s.settings.retry_after = s.settings.retry_at_most = 1ms;
             s.open();
             s.put_surely(url_of(2), object(url_of(2), 10));
@@ -275,7 +275,7 @@ TEST_SUITE("cache/disk/faults") {
         for (const bool is_invalidated : {false, true}) {
             CAPTURE(is_invalidated);
             auto files = std::make_shared<memory_files>();
-            store s{files};
+            disk_store s{files};
             s.open();
             const auto url = url_of(1);
             s.put_surely(url, object(url, 5000));
@@ -299,7 +299,7 @@ TEST_SUITE("cache/disk/faults") {
     TEST_CASE(
         "a directory that goes away is waited for, and one that is another's is not written to") {
         auto files = std::make_shared<memory_files>();
-        store s{files, smallest_store};
+        disk_store s{files, smallest_store};
         s.open();
         s.put_surely(url_of(0), object(url_of(0), 100));
         std::atomic<bool> gone{true};
@@ -319,7 +319,7 @@ TEST_SUITE("cache/disk/faults") {
 
     TEST_CASE("with room for a few segments only, those are used again and again") {
         auto files = std::make_shared<memory_files>();
-        store s{files, smallest_store};
+        disk_store s{files, smallest_store};
         std::atomic<unsigned> made{0};
         files->fail_when(
             [&made](operation what, std::string_view) {
@@ -338,7 +338,7 @@ TEST_SUITE("cache/disk/faults") {
 
     TEST_CASE("so they are where it is a new segment's header that finds no room") {
         auto files = std::make_shared<memory_files>();
-        store s{files, smallest_store};
+        disk_store s{files, smallest_store};
         static constexpr std::string_view first_without = "/store/s-00000005";
         files->fail_when(
             [](operation what, std::string_view path) {
@@ -359,7 +359,7 @@ TEST_SUITE("cache/disk/faults") {
 
     TEST_CASE("a segment that can't be written is left alone when the others can") {
         auto files = std::make_shared<memory_files>();
-        store s{files, smallest_store};
+        disk_store s{files, smallest_store};
         s.settings.write_queue = 128u << 10;
         s.settings.retry_after = s.settings.retry_at_most = 1ms;
         s.open();
@@ -388,7 +388,7 @@ TEST_SUITE("cache/disk/faults") {
 
     TEST_CASE("a full store whose disk takes no writes keeps what it has, however often it tries") {
         auto files = std::make_shared<memory_files>();
-        store s{files, smallest_store};
+        disk_store s{files, smallest_store};
         s.settings.write_queue = 128u << 10;
         s.settings.retry_after = s.settings.retry_at_most = 1ms;
         s.open();
@@ -418,7 +418,7 @@ TEST_SUITE("cache/disk/faults") {
 
     TEST_CASE("purges without end while the journal fails take bounded memory, and hold") {
         auto files = std::make_shared<memory_files>();
-        store s{files, std::uint64_t{1} << 30};
+        disk_store s{files, std::uint64_t{1} << 30};
         s.open();
         s.put_surely(url_of(1), object(url_of(1), 100));
         s.put_surely(url_of(2), object(url_of(2), 100));

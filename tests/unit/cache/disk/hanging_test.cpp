@@ -1,7 +1,7 @@
 // A disk that hangs: what waits for it, and who does not.
 
 #include "proxy/cache/disk/tier.hpp"
-#include "tests/unit/cache/disk/faulty_stores.hpp"
+#include "tests/unit/cache/disk/faulty_disk.hpp"
 #include "tests/unit/cache/disk/hanging_disk.hpp"
 
 #include <doctest/doctest.h>
@@ -20,7 +20,7 @@ TEST_SUITE("cache/disk/hanging") {
 
     TEST_CASE("a disk that hangs holds up nobody for long, and a full queue nobody at all") {
         auto files = std::make_shared<memory_files>();
-        store s{files};
+        disk_store s{files};
         s.settings.patience = 20ms;
         s.settings.read_queue = 4;
         s.open();
@@ -65,7 +65,7 @@ TEST_SUITE("cache/disk/hanging") {
 
     TEST_CASE("while a newer response waits to be written, no older one is found") {
         auto files = std::make_shared<memory_files>();
-        store s{files};
+        disk_store s{files};
         s.open();
         const auto url = url_of(1);
         s.put_surely(url, object(url, 100, 1));
@@ -82,7 +82,7 @@ TEST_SUITE("cache/disk/hanging") {
 
     TEST_CASE("the newer head of what is being written is kept with it") {
         auto files = std::make_shared<memory_files>();
-        store s{files};
+        disk_store s{files};
         s.open();
         const auto url = url_of(1);
         const stored_ptr current = object(url, 4000, 1);
@@ -103,7 +103,7 @@ TEST_SUITE("cache/disk/hanging") {
 
     TEST_CASE("a large object that waits for the disk is known by its strong entity tag") {
         auto files = std::make_shared<memory_files>();
-        store s{files};
+        disk_store s{files};
         s.open();
         const std::string url = "http://l/";
         const auto key = key_of(url);
@@ -140,7 +140,7 @@ TEST_SUITE("cache/disk/hanging") {
     TEST_CASE("what is put whole is taken whole or not at all, and is no larger than what can be "
               "written") {
         auto files = std::make_shared<memory_files>();
-        store s{files};
+        disk_store s{files};
         s.settings.write_queue = 128u << 10;
         s.open();
         // Larger than the queue, which is empty: it leaves memory once, and would be in no tier then.
@@ -175,7 +175,7 @@ TEST_SUITE("cache/disk/hanging") {
 
     TEST_CASE("what waits to be written is not, when a newer one came that was not taken") {
         auto files = std::make_shared<memory_files>();
-        store s{files};
+        disk_store s{files};
         s.settings.write_queue = 32u << 10;
         s.open();
         hanging_disk disk{*files, {operation::write}};
@@ -198,7 +198,7 @@ TEST_SUITE("cache/disk/hanging") {
         for (const bool notes_are_full : {false, true}) {
             CAPTURE(notes_are_full);
             auto files = std::make_shared<memory_files>();
-            store s{files};
+            disk_store s{files};
             s.settings.write_queue = 32u << 10;
             s.settings.purge_queue = 50;
             s.open();
@@ -239,7 +239,7 @@ TEST_SUITE("cache/disk/hanging") {
         for (const bool is_late : {false, true}) {
             CAPTURE(is_late);
             auto files = std::make_shared<memory_files>();
-            store s{files};
+            disk_store s{files};
             s.open();
             s.put_surely(url_of(2), object(url_of(2), 100));
             s.invalidate("http://other/");  // the writer knows then that the index is whole
@@ -273,7 +273,7 @@ TEST_SUITE("cache/disk/hanging") {
                 CAPTURE(is_being_written);
                 CAPTURE(is_head);
                 auto files = std::make_shared<memory_files>();
-                store s{files};
+                disk_store s{files};
                 s.open();
                 const auto url = url_of(1);
                 s.put_surely(url, object(url, 100, 1));
@@ -315,7 +315,7 @@ TEST_SUITE("cache/disk/hanging") {
 
     TEST_CASE("a disk that hangs while writing lets puts be skipped, and takes them again later") {
         auto files = std::make_shared<memory_files>();
-        store s{files};
+        disk_store s{files};
         s.settings.write_queue = 64u << 10;
         s.open();
         s.put_surely(url_of(1), object(url_of(1), 100));
@@ -337,7 +337,7 @@ TEST_SUITE("cache/disk/hanging") {
 
     TEST_CASE("how far the writer is behind is the age of the oldest that is in no file") {
         auto files = std::make_shared<memory_files>();
-        store s{files};
+        disk_store s{files};
         s.open();
         const auto is_written = [&] { return s->figures().behind == 0s; };
         s.put_surely(url_of(1), object(url_of(1), 100));
@@ -361,7 +361,7 @@ TEST_SUITE("cache/disk/hanging") {
 
     TEST_CASE("purges without end while the disk hangs take bounded memory, and hold") {
         auto files = std::make_shared<memory_files>();
-        store s{files};
+        disk_store s{files};
         s.settings.purge_queue = 50;
         s.open();
         for (unsigned i = 0; i < 200; ++i) {

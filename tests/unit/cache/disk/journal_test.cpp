@@ -1,7 +1,7 @@
 #include "proxy/cache/disk/journal.hpp"
 #include "tests/support/temp_dir.hpp"
+#include "tests/unit/cache/disk/disk_store.hpp"
 #include "tests/unit/cache/disk/memory_files.hpp"
-#include "tests/unit/cache/disk/stores.hpp"
 
 #include <doctest/doctest.h>
 
@@ -193,7 +193,7 @@ TEST_SUITE("cache/disk/journal") {
         for (const bool missing : {false, true}) {
             CAPTURE(missing);
             auto files = std::make_shared<memory_files>();
-            store s{files};
+            disk_store s{files};
             s.open();
             s.put_surely(url_of(1), object(url_of(1), 10));
             s.purge(url_of(2));
@@ -216,7 +216,7 @@ TEST_SUITE("cache/disk/journal") {
 
     TEST_CASE("a journal longer than any is damaged, and not read") {
         const tests::temp_dir dir;
-        store s{system_files(), smallest_store, dir.file("store")};
+        disk_store s{system_files(), smallest_store, dir.file("store")};
         s.open();
         s.put_surely(url_of(1), object(url_of(1), 10));
         s.close();
@@ -230,7 +230,7 @@ TEST_SUITE("cache/disk/journal") {
 
     TEST_CASE("a flood of purges keeps the journal within its bounds and holds") {
         auto files = std::make_shared<memory_files>();
-        store s{files, smallest_store};
+        disk_store s{files, smallest_store};
         s.open();
         for (unsigned i = 0; i < 40; ++i) {
             s.put_surely(url_of(i), object(url_of(i), 10));
@@ -253,7 +253,7 @@ TEST_SUITE("cache/disk/journal") {
 
     TEST_CASE("unsafe methods on URLs that the disk has nothing of end nothing that it has") {
         auto files = std::make_shared<memory_files>();
-        store s{files, smallest_store};
+        disk_store s{files, smallest_store};
         s.open();
         const auto there = url_of(1), ended = url_of(2);
         s.put_surely(there, object(there, 10));
@@ -275,7 +275,7 @@ TEST_SUITE("cache/disk/journal") {
     }
 
     TEST_CASE("of what was purged by an order the next start knows, be it on this disk or not") {
-        store s{std::make_shared<memory_files>()};
+        disk_store s{std::make_shared<memory_files>()};
         s.open();
         s.invalidate("http://first/");
         s.invalidate("http://invalidated/");
@@ -295,7 +295,7 @@ TEST_SUITE("cache/disk/journal") {
         for (const unsigned earlier : {0u, 300u}) {
             CAPTURE(earlier);
             auto files = std::make_shared<memory_files>();
-            store s{files, 32u << 20};
+            disk_store s{files, 32u << 20};
             s.open();
             unsigned made = 0;
             const auto ban_others = [&](unsigned many) {
@@ -322,7 +322,7 @@ TEST_SUITE("cache/disk/journal") {
 
     TEST_CASE("bans that are too much for a small store's journal purge everything, not nothing") {
         auto files = std::make_shared<memory_files>();
-        store s{files, smallest_store};
+        disk_store s{files, smallest_store};
         s.open();
         s.put_surely("http://a/b", object("http://a/b", 10));
         s.purges->ban_prefix("http://a/", "", purge_mode::hard, wall_now());

@@ -1,8 +1,8 @@
 // How a large body is read for a client: in few pieces where it takes them, in small ones where it does not.
 
 #include "proxy/cache/disk_body.hpp"
+#include "tests/unit/cache/disk/disk_store.hpp"
 #include "tests/unit/cache/disk/memory_files.hpp"
-#include "tests/unit/cache/disk/stores.hpp"
 
 #include <doctest/doctest.h>
 
@@ -42,12 +42,12 @@ struct large_stored {
     /// The next piece that the client is given.
     std::string next() {
         pieces.clear();
-        auto news = disk_body_reader::news::waiting;
+        auto came = disk_body_reader::read_result::waiting;
         REQUIRE(eventually([&] {
-            news = reader->next(size, batch, pieces);
-            return news != disk_body_reader::news::waiting;
+            came = reader->next(size, batch, pieces);
+            return came != disk_body_reader::read_result::waiting;
         }));
-        REQUIRE(news == disk_body_reader::news::data);
+        REQUIRE(came == disk_body_reader::read_result::data);
         std::string out;
         for (const auto& piece : pieces) {
             out.append(piece.view());
@@ -70,7 +70,7 @@ struct large_stored {
     static constexpr std::size_t size = 3 * mebibyte + 100'000;
     const std::string content = body_for(url, size);
     std::shared_ptr<memory_files> files = std::make_shared<memory_files>();
-    store s{files, 64 * mebibyte};
+    disk_store s{files, 64 * mebibyte};
     std::atomic<unsigned> reads{0}, cached_reads{0};
     stored_ptr response;
     std::unique_ptr<disk_body_reader> reader;
@@ -145,7 +145,8 @@ TEST_SUITE("cache/disk/large_body") {
         large_stored one{true};
         one.pieces.clear();
         REQUIRE(eventually([&] {
-            return one.reader->next(one.size, 10'000, one.pieces) == disk_body_reader::news::data;
+            return one.reader->next(one.size, 10'000, one.pieces) ==
+                   disk_body_reader::read_result::data;
         }));
         CHECK(one.reader->offset() == 10'000);
         one.reader->client_lags();

@@ -3,9 +3,9 @@
 #include "proxy/cache/disk/format.hpp"
 #include "proxy/cache/disk/tier.hpp"
 #include "tests/support/temp_dir.hpp"
+#include "tests/unit/cache/disk/disk_store.hpp"
 #include "tests/unit/cache/disk/hanging_disk.hpp"
 #include "tests/unit/cache/disk/memory_files.hpp"
-#include "tests/unit/cache/disk/stores.hpp"
 
 #include <doctest/doctest.h>
 
@@ -21,7 +21,7 @@ TEST_SUITE("cache/disk/lending") {
     namespace {
 
     // Enough to have used every segment of the smallest store.
-    unsigned fill(store& s, unsigned from) {
+    unsigned fill(disk_store& s, unsigned from) {
         const auto evicted = s->figures().evicted;
         unsigned number = from;
         while (s->figures().evicted == evicted) {
@@ -35,7 +35,7 @@ TEST_SUITE("cache/disk/lending") {
 
     TEST_CASE("what was put before a store is lent is found by who has it, and here as before") {
         const auto files = std::make_shared<memory_files>();
-        store old{files};
+        disk_store old{files};
         old.open();
         old.settings.write_after = 1h;
         old.open();
@@ -44,7 +44,7 @@ TEST_SUITE("cache/disk/lending") {
         CHECK(old->is_lent());
         CHECK(old->figures().state == tier_state::reading);
         CHECK_FALSE(old.put(url_of(2), object(url_of(2), 1000)));
-        store next{files};
+        disk_store next{files};
         next.open();
         CHECK(next.has(url_of(1)));
         CHECK(old.has(url_of(1)));
@@ -54,7 +54,7 @@ TEST_SUITE("cache/disk/lending") {
 
     TEST_CASE("a purge before is in the journal of who has the store; one meanwhile is answered") {
         const auto files = std::make_shared<memory_files>();
-        store old{files};
+        disk_store old{files};
         old.open();
         for (const unsigned one : {1u, 2u, 3u}) {
             old.put_surely(url_of(one), object(url_of(one), 1000));
@@ -62,7 +62,7 @@ TEST_SUITE("cache/disk/lending") {
         old.invalidate(url_of(1));
         REQUIRE(old->lend(tests::patience).empty());
         old.invalidate(url_of(2));  // and its call comes
-        store next{files};
+        disk_store next{files};
         next.open();
         CHECK_FALSE(next.has(url_of(1)));
         CHECK(next.has(url_of(2)));  // of this it is told by other ways (server/UPGRADE.md)
@@ -72,14 +72,14 @@ TEST_SUITE("cache/disk/lending") {
 
     TEST_CASE("a store that is taken back is written again, and knows what was purged meanwhile") {
         const auto files = std::make_shared<memory_files>();
-        store old{files};
+        disk_store old{files};
         old.open();
         for (const unsigned one : {1u, 2u}) {
             old.put_surely(url_of(one), object(url_of(one), 1000));
         }
         REQUIRE(old->lend(tests::patience).empty());
         {
-            store next{files};
+            disk_store next{files};
             next.open();
             CHECK_FALSE(old->take_back());  // somebody has it
         }
@@ -97,7 +97,7 @@ TEST_SUITE("cache/disk/lending") {
 
     TEST_CASE("what is stored behind a purge by who had the store is younger than that") {
         const auto files = std::make_shared<memory_files>();
-        store old{files, smallest_store};
+        disk_store old{files, smallest_store};
         old.open();
         const auto url = url_of(1);
         old.put_surely(url, object(url, 1000, 1));
@@ -105,7 +105,7 @@ TEST_SUITE("cache/disk/lending") {
         (void)files->open("/store/s-00000007", open_mode::make);
         REQUIRE(old->lend(tests::patience).empty());
         {
-            store next{files, smallest_store};
+            disk_store next{files, smallest_store};
             next.open();
             next.invalidate(url);
         }
@@ -120,9 +120,9 @@ TEST_SUITE("cache/disk/lending") {
 
     TEST_CASE("bans behind the loan, and during it, meet what was stored by who had the store") {
         const auto files = std::make_shared<memory_files>();
-        store old{files};
+        disk_store old{files};
         old.open();
-        const auto ban = [](store& in, unsigned number) {
+        const auto ban = [](disk_store& in, unsigned number) {
             in.purges->ban_prefix(url_of(number), "", purge_mode::hard, resident_now());
             in.keep_bans();
         };
@@ -130,7 +130,7 @@ TEST_SUITE("cache/disk/lending") {
         old.put_surely(url_of(1), object(url_of(1), 1000));
         REQUIRE(old->lend(tests::patience).empty());
         {
-            store next{files};
+            disk_store next{files};
             next.open();
             for (const unsigned number : {8u, 7u}) {
                 ban(next, number);
@@ -156,7 +156,7 @@ TEST_SUITE("cache/disk/lending") {
 
     TEST_CASE("no segment is used again while who lent the store reads it, and then they are") {
         const tests::temp_dir dir;
-        store old{system_files(), smallest_store, dir.file("store")};
+        disk_store old{system_files(), smallest_store, dir.file("store")};
         old.open();
         const auto last = fill(old, 0);
         std::vector<std::string> kept;
@@ -167,7 +167,7 @@ TEST_SUITE("cache/disk/lending") {
         }
         REQUIRE(kept.size() > 50);
         REQUIRE(old->lend(tests::patience).empty());
-        store next{system_files(), smallest_store, dir.file("store")};
+        disk_store next{system_files(), smallest_store, dir.file("store")};
         next.open();
         const auto before = next->figures();
         for (unsigned one = last; one < last + 200; ++one) {  // more than the store can have
@@ -189,11 +189,11 @@ TEST_SUITE("cache/disk/lending") {
 
     TEST_CASE("a failed write while who lent the store reads it stops no writing for good") {
         const auto files = std::make_shared<memory_files>();
-        store old{files, smallest_store};
+        disk_store old{files, smallest_store};
         old.open();
         const auto last = fill(old, 0);
         REQUIRE(old->lend(tests::patience).empty());
-        store next{files, smallest_store};
+        disk_store next{files, smallest_store};
         next.open();
         std::atomic<bool> fails{true};
         files->fail_when([&fails](operation what, std::string_view path) {
@@ -216,11 +216,11 @@ TEST_SUITE("cache/disk/lending") {
             return "/store/" + segment_name(static_cast<std::uint32_t>(number));
         };
         const auto files = std::make_shared<memory_files>();
-        store old{files, larger};
+        disk_store old{files, larger};
         old.settings.carry = 0;
         old.open();
         unsigned number = 0;
-        const auto put_until = [&number](store& s, const auto& condition) {
+        const auto put_until = [&number](disk_store& s, const auto& condition) {
             for (; !condition(); ++number) {
                 REQUIRE(number < 5000);
                 s.put_surely(url_of(number), object(url_of(number), 30'000));
@@ -238,7 +238,7 @@ TEST_SUITE("cache/disk/lending") {
         const auto before = header_of_last();
         put_until(old, [&] { return header_of_last() != before; });
         REQUIRE(old->lend(tests::patience).empty());
-        store next{files, smallest_store};
+        disk_store next{files, smallest_store};
         next.open();
         REQUIRE(next->figures().segments < old->figures().segments);
         std::atomic<bool> fails{true};
@@ -250,7 +250,7 @@ TEST_SUITE("cache/disk/lending") {
         REQUIRE_FALSE(fails);
         files->set_hook({});
         {
-            store again{files->after_kill(), larger};
+            disk_store again{files->after_kill(), larger};
             again.open();
             CHECK(again->figures().segments == old->figures().segments);
             CHECK(again->figures().objects > 0);
@@ -264,7 +264,7 @@ TEST_SUITE("cache/disk/lending") {
 
     TEST_CASE("a store whose disk does not answer is not lent, and goes on") {
         const auto files = std::make_shared<memory_files>();
-        store s{files};
+        disk_store s{files};
         s.open();
         s.put_surely(url_of(1), object(url_of(1), 1000));
         {

@@ -1,7 +1,7 @@
 // A store that many threads use at once: ThreadSanitizer sees it, which leaves out what only enumerates.
 
 #include "proxy/cache/disk/tier.hpp"
-#include "tests/unit/cache/disk/faulty_stores.hpp"
+#include "tests/unit/cache/disk/faulty_disk.hpp"
 
 #include <doctest/doctest.h>
 
@@ -20,7 +20,7 @@ TEST_SUITE("cache/disk/many_threads") {
 
     TEST_CASE("many threads at once put, look up, purge and read, and all of it is right") {
         auto files = std::make_shared<memory_files>();
-        store s{files, smallest_store};
+        disk_store s{files, smallest_store};
         s.settings.write_queue = 128u << 10;
         s.open();
         std::atomic<unsigned> wrong{0};
@@ -73,11 +73,12 @@ TEST_SUITE("cache/disk/many_threads") {
                         const auto reader = got->on_disk()->read_from(0, {});
                         std::string content;
                         std::vector<slice> pieces;
-                        auto news = disk_body_reader::news::data;
-                        while (content.size() < size && news != disk_body_reader::news::lost &&
-                               news != disk_body_reader::news::refused) {
+                        auto came = disk_body_reader::read_result::data;
+                        while (content.size() < size &&
+                               came != disk_body_reader::read_result::lost &&
+                               came != disk_body_reader::read_result::refused) {
                             pieces.clear();
-                            news = reader->next(size, 50'000, pieces);
+                            came = reader->next(size, 50'000, pieces);
                             for (const auto& piece : pieces) {
                                 content.append(piece.view());
                             }

@@ -4,7 +4,7 @@
 #include "proxy/cache/disk/files.hpp"
 #include "proxy/cache/disk/tier.hpp"
 #include "tests/support/temp_dir.hpp"
-#include "tests/unit/cache/disk/faulty_stores.hpp"
+#include "tests/unit/cache/disk/faulty_disk.hpp"
 #include "tests/unit/net/memory_ends.hpp"
 
 #include <doctest/doctest.h>
@@ -70,7 +70,7 @@ drafted spoken(std::string_view url, std::string_view language) {
 }
 
 /// Nothing waits for the writer, and it writes.
-bool is_idle(store& s) {
+bool is_idle(disk_store& s) {
     const auto now = s->figures();
     return now.state == ready && now.queued_bytes == 0 && now.queued_purges == 0 &&
            now.behind.count() == 0;
@@ -84,7 +84,7 @@ struct deaf final : contents_listener {
 };
 
 /// It may be the one for which memory ends: then it is put again.
-bool is_put_in_the_end(store& s, std::string_view url, std::size_t size) {
+bool is_put_in_the_end(disk_store& s, std::string_view url, std::size_t size) {
     return eventually([&, looks = 0u]() mutable {
         const auto found = s.find(url).response;
         if (found && found->size() == size) {
@@ -114,7 +114,7 @@ TEST_SUITE("cache/disk/no_memory") {
              {operation::open, operation::write, operation::sync, operation::reserve}) {
             CAPTURE(static_cast<int>(what));
             auto files = std::make_shared<memory_files>();
-            store s{files};
+            disk_store s{files};
             s.settings.retry_after = s.settings.retry_at_most = 500ms;
             s.open();
             const shortage lack{*files, any(what), 0};
@@ -135,7 +135,7 @@ TEST_SUITE("cache/disk/no_memory") {
         for (unsigned still = 0; still < 90; ++still) {  // of about 60
             CAPTURE(still);
             auto files = std::make_shared<memory_files>();
-            store s{files, smallest_store};
+            disk_store s{files, smallest_store};
             s.settings.retry_after = s.settings.retry_at_most = 1ms;
             s.tells(std::make_shared<deaf>());
             s.open();
@@ -208,7 +208,7 @@ TEST_SUITE("cache/disk/no_memory") {
         for (const auto still : {0u, 1u, 2u, 3u, 5u, 8u, 13u, 21u, 34u, 55u, 89u}) {
             CAPTURE(still);
             auto files = std::make_shared<memory_files>();
-            store s{files, smallest_store};
+            disk_store s{files, smallest_store};
             s.settings.write_queue = 256u << 10;
             s.settings.carry = 0.5;
             s.settings.retry_after = s.settings.retry_at_most = 1ms;
@@ -243,7 +243,7 @@ TEST_SUITE("cache/disk/no_memory") {
         for (unsigned still = 0; still < 40; ++still) {
             CAPTURE(still);
             auto files = std::make_shared<memory_files>();
-            store s{files};
+            disk_store s{files};
             s.open();
             s.put_surely(url_of(1), object(url_of(1), 100));
             s.put_surely(url_of(2), object(url_of(2), 100));
@@ -264,7 +264,7 @@ TEST_SUITE("cache/disk/no_memory") {
         for (unsigned still = 0; still < 40; still += 3) {
             CAPTURE(still);
             auto files = std::make_shared<memory_files>();
-            store s{files};
+            disk_store s{files};
             s.settings.retry_after = s.settings.retry_at_most = 1ms;
             s.open();
             s.put_surely(url_of(1), object(url_of(1), 100));
@@ -282,7 +282,7 @@ TEST_SUITE("cache/disk/no_memory") {
 
     TEST_CASE("what there is no memory to load is loaded when there is some") {
         auto files = std::make_shared<memory_files>();
-        store s{files, smallest_store};
+        disk_store s{files, smallest_store};
         s.tells(std::make_shared<deaf>());
         s.open();
         for (unsigned i = 0; i < 60; ++i) {
@@ -310,7 +310,7 @@ TEST_SUITE("cache/disk/no_memory") {
 
     TEST_CASE("a read that lacks memory is absent, and there the next time") {
         auto files = std::make_shared<memory_files>();
-        store s{files, 64u << 20};
+        disk_store s{files, 64u << 20};
         s.open();
         const std::string of_extents = "http://large/";
         const auto content = body_for(of_extents, 600'000);
@@ -346,7 +346,7 @@ TEST_SUITE("cache/disk/no_memory") {
         for (unsigned still = 0; still < 8; ++still) {
             CAPTURE(still);
             auto files = std::make_shared<memory_files>();
-            store s{files};
+            disk_store s{files};
             s.open();
             s.put_surely(url_of(1), object(url_of(1), 100));
             const auto found = s.find(url_of(1)).response;
@@ -380,7 +380,7 @@ TEST_SUITE("cache/disk/no_memory") {
             CAPTURE(still);
             const bool is_soft = still % 2 == 0;
             auto files = std::make_shared<memory_files>();
-            store s{files};
+            disk_store s{files};
             s.open();
             s.put_surely(url_of(1), object(url_of(1), 100));
             std::atomic<unsigned> kept{0};

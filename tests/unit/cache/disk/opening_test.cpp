@@ -4,8 +4,8 @@
 #include "proxy/cache/disk/tier.hpp"
 #include "proxy/cache/memory/tags.hpp"
 #include "tests/support/temp_dir.hpp"
+#include "tests/unit/cache/disk/disk_store.hpp"
 #include "tests/unit/cache/disk/memory_files.hpp"
-#include "tests/unit/cache/disk/stores.hpp"
 
 #include <doctest/doctest.h>
 
@@ -19,7 +19,7 @@ TEST_SUITE("cache/disk/opening") {
 
     TEST_CASE("a second process is refused, and told whose it is") {
         const tests::temp_dir dir;
-        store s{system_files(), smallest_store, dir.file("store")};
+        disk_store s{system_files(), smallest_store, dir.file("store")};
         s.open();
         purge_list purges;
         invalidations lately;
@@ -36,7 +36,7 @@ TEST_SUITE("cache/disk/opening") {
 
     TEST_CASE("whichever bit of one superblock is flipped, the other is read and the one mended") {
         auto files = std::make_shared<memory_files>();
-        store s{files};
+        disk_store s{files};
         s.open();
         s.put_surely(url_of(1), object(url_of(1), 100));
         s.close();
@@ -71,7 +71,7 @@ TEST_SUITE("cache/disk/opening") {
 
     TEST_CASE("where both superblocks are damaged the tier is off, and touches nothing") {
         auto files = std::make_shared<memory_files>();
-        store s{files};
+        disk_store s{files};
         s.open();
         s.put_surely(url_of(1), object(url_of(1), 100));
         s.close();
@@ -109,7 +109,7 @@ TEST_SUITE("cache/disk/opening") {
 
     TEST_CASE("a store of another format is refused") {
         auto files = std::make_shared<memory_files>();
-        store s{files};
+        disk_store s{files};
         s.open();
         s.close();
         auto other = files->contents("/store/store");
@@ -125,7 +125,7 @@ TEST_SUITE("cache/disk/opening") {
 
     TEST_CASE("a store made smaller gives back what is too much") {
         auto files = std::make_shared<memory_files>();
-        store s{files, 16u << 20};
+        disk_store s{files, 16u << 20};
         s.open();
         for (unsigned i = 0; i < 1200; ++i) {
             REQUIRE(eventually([&] { return s.put(url_of(i), object(url_of(i), 10'000)); }));

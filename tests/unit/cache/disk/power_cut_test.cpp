@@ -3,8 +3,8 @@
 
 #include "proxy/cache/disk/format.hpp"
 #include "proxy/cache/disk/tier.hpp"
+#include "tests/unit/cache/disk/disk_store.hpp"
 #include "tests/unit/cache/disk/memory_files.hpp"
-#include "tests/unit/cache/disk/stores.hpp"
 
 #include <doctest/doctest.h>
 
@@ -53,7 +53,7 @@ drafted version_of(unsigned url, unsigned version) {
 }
 
 /// One turn of traffic on the store.
-void disturb(store& s, std::map<unsigned, history>& known, std::mt19937_64& random) {
+void disturb(disk_store& s, std::map<unsigned, history>& known, std::mt19937_64& random) {
     const auto number = static_cast<unsigned>(random() % urls);
     const auto url = url_of(number);
     auto& of = known[number];
@@ -77,7 +77,7 @@ void disturb(store& s, std::map<unsigned, history>& known, std::mt19937_64& rand
 }
 
 /// Everything that is served is what was stored, and no older than what the purges left.
-unsigned check(store& s, const std::map<unsigned, history>& known) {
+unsigned check(disk_store& s, const std::map<unsigned, history>& known) {
     unsigned there = 0;
     for (const auto& [number, of] : known) {
         const auto url = url_of(number);
@@ -109,7 +109,7 @@ TEST_SUITE("cache/disk/power_cut") {
             CAPTURE(seed);
             std::mt19937_64 random{seed};
             auto files = std::make_shared<memory_files>();
-            store s{files, smallest_store};
+            disk_store s{files, smallest_store};
             s.settings.readers = 1;
             s.settings.write_queue = 256u << 10;
             std::map<unsigned, history> known;
@@ -135,7 +135,7 @@ TEST_SUITE("cache/disk/power_cut") {
             CAPTURE(seed);
             std::mt19937_64 random{seed};
             auto files = std::make_shared<memory_files>();
-            store s{files, 8u << 20};
+            disk_store s{files, 8u << 20};
             s.open();
             std::map<unsigned, history> known;
             for (int turns = 0; turns < 200; ++turns) {
@@ -158,7 +158,7 @@ TEST_SUITE("cache/disk/power_cut") {
             CAPTURE(seed);
             std::mt19937_64 random{seed};
             auto files = std::make_shared<memory_files>();
-            store s{files, smallest_store};
+            disk_store s{files, smallest_store};
             s.settings.write_queue = 128u << 10;
             s.open();
             std::map<unsigned, history> known;
@@ -177,7 +177,7 @@ TEST_SUITE("cache/disk/power_cut") {
         std::map<unsigned, history> known;
         std::mt19937_64 random{7};
         {
-            store s{files, smallest_store};
+            disk_store s{files, smallest_store};
             s.open();
             for (int turns = 0; turns < 150; ++turns) {
                 disturb(s, known, random);
@@ -202,7 +202,7 @@ TEST_SUITE("cache/disk/power_cut") {
                     hurt->damage(path, at, {&byte, 1});
                 }
             }
-            store s{hurt, smallest_store};
+            disk_store s{hurt, smallest_store};
             s.open();
             auto so_far = known;
             (void)check(s, so_far);

@@ -136,7 +136,7 @@ public:
             return true;
         };
         return recover(read,
-                       {.store = store_id, .number = number, .segment_bytes = smallest_segment});
+                       {.store_id = store_id, .number = number, .segment_bytes = smallest_segment});
     }
 
     [[nodiscard]] std::vector<char>& bytes() { return bytes_; }

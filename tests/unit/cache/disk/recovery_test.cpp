@@ -231,14 +231,14 @@ TEST_SUITE("cache/disk/recovery") {
                 bytes.begin() + static_cast<std::ptrdiff_t>(offset), into.size(), into.begin());
             return true;
         };
-        const auto found = recover(read,
-                                   {.store = store_id, .number = 3, .segment_bytes = bytes.size()});
+        const auto found = recover(
+            read, {.store_id = store_id, .number = 3, .segment_bytes = bytes.size()});
         CHECK(found.state == segment_state::scanned);
         CHECK(found.unreadable_bytes == bad_end - bad_begin);
         CHECK(found.entries.size() >= 18);
         CHECK(found.damaged >= 1);
         const auto nothing = [](std::uint64_t, std::span<char>) { return false; };
-        CHECK(recover(nothing, {.store = store_id, .number = 3, .segment_bytes = bytes.size()})
+        CHECK(recover(nothing, {.store_id = store_id, .number = 3, .segment_bytes = bytes.size()})
                   .state == segment_state::unreadable);
     }
 
@@ -273,9 +273,11 @@ TEST_SUITE("cache/disk/recovery") {
             return true;
         };
         CHECK(made.recovered().entries.size() == 2);
-        const auto scanned = recover(
-            read,
-            {.store = store_id, .number = 3, .segment_bytes = smallest_segment, .footer = false});
+        const auto scanned = recover(read,
+                                     {.store_id = store_id,
+                                      .number = 3,
+                                      .segment_bytes = smallest_segment,
+                                      .footer = false});
         CHECK(scanned.entries.size() == 1);
     }
 }

@@ -3,8 +3,8 @@
 
 #include "proxy/cache/disk/format.hpp"
 #include "proxy/cache/disk/tier.hpp"
+#include "tests/unit/cache/disk/disk_store.hpp"
 #include "tests/unit/cache/disk/memory_files.hpp"
-#include "tests/unit/cache/disk/stores.hpp"
 
 #include <doctest/doctest.h>
 
@@ -25,14 +25,14 @@ TEST_SUITE("cache/disk/resizing") {
 
     constexpr std::size_t body_bytes = 10'000;
 
-    void put_many(store& s, unsigned count) {
+    void put_many(disk_store& s, unsigned count) {
         for (unsigned i = 0; i < count; ++i) {
             REQUIRE(eventually([&] { return s.put(url_of(i), object(url_of(i), body_bytes)); }));
         }
         REQUIRE(eventually([&] { return s.has(url_of(count - 1)); }));
     }
 
-    bool has_version(store& s, std::string_view url, unsigned version) {
+    bool has_version(disk_store& s, std::string_view url, unsigned version) {
         const auto found = s.find(url).response;
         return found && whole_body(*found) == body_for(url, body_bytes, version);
     }
@@ -41,7 +41,7 @@ TEST_SUITE("cache/disk/resizing") {
 
     TEST_CASE("a store made smaller than its segments begins anew, and stores and gives back") {
         auto files = std::make_shared<memory_files>();
-        store s{files, 64u << 20};
+        disk_store s{files, 64u << 20};
         s.settings.segment = 16u << 20;
         s.open();
         REQUIRE(s->figures().segments == 3);
@@ -55,7 +55,7 @@ TEST_SUITE("cache/disk/resizing") {
         for (const std::uint64_t segment : {std::uint64_t{0}, std::uint64_t{16} << 20}) {
             CAPTURE(segment);  // also where so large ones are asked for still
             const auto copy = files->after_kill();
-            store smaller{copy, 8u << 20};
+            disk_store smaller{copy, 8u << 20};
             smaller.settings.segment = segment;
             smaller.open();
             CHECK(smaller->figures().state == tier_state::ready);
@@ -92,7 +92,7 @@ TEST_SUITE("cache/disk/resizing") {
     TEST_CASE("a store keeps what it has down to the least size for its segments") {
         constexpr std::uint64_t segment = 2u << 20;
         auto files = std::make_shared<memory_files>();
-        store s{files, 16u << 20};
+        disk_store s{files, 16u << 20};
         s.settings.segment = segment;
         s.open();
         put_many(s, 20);
@@ -107,7 +107,7 @@ TEST_SUITE("cache/disk/resizing") {
     }
 
     TEST_CASE("a store that is made with too large segments for its size has smaller ones") {
-        store s{std::make_shared<memory_files>(), 20u << 20};
+        disk_store s{std::make_shared<memory_files>(), 20u << 20};
         s.settings.segment = 16u << 20;
         s.open();
         CHECK(s->figures().segments >= fewest_segments);
@@ -124,7 +124,7 @@ TEST_SUITE("cache/disk/resizing") {
         const std::string purged = "http://purged/";
         const std::string replaced = "http://replaced/";
         {
-            store s{made, larger};
+            disk_store s{made, larger};
             s.settings.segment = 2u << 20;
             s.open();
             s.put_surely(purged, object(purged, body_bytes));
@@ -145,7 +145,7 @@ TEST_SUITE("cache/disk/resizing") {
                 return error_code{};
             });
             {
-                store s{files, smallest_store};
+                disk_store s{files, smallest_store};
                 s.begin_to_open();
                 files->set_hook({});
             }
@@ -154,7 +154,7 @@ TEST_SUITE("cache/disk/resizing") {
             }
             CAPTURE(cuts);
             // The operator may have thought better of it.
-            store s{after, cuts % 2 == 0 ? smallest_store : larger};
+            disk_store s{after, cuts % 2 == 0 ? smallest_store : larger};
             s.open();
             CHECK_FALSE(s.has(purged));
             CHECK((!s.has(replaced) || has_version(s, replaced, 2)));
@@ -174,7 +174,7 @@ TEST_SUITE("cache/disk/resizing") {
     TEST_CASE("a store is not begun anew while who lent it reads it, and then it is") {
         constexpr std::uint64_t segment = 2u << 20;
         const auto files = std::make_shared<memory_files>();
-        store old{files, 16u << 20};
+        disk_store old{files, 16u << 20};
         old.settings.segment = segment;
         old.open();
         put_many(old, 20);
@@ -182,7 +182,7 @@ TEST_SUITE("cache/disk/resizing") {
         const auto names = files->paths();
         const auto super = files->contents("/store/store");
         const auto journal = files->contents("/store/purges");
-        store next{files, smallest_store};
+        disk_store next{files, smallest_store};
         std::string said;
         try {
             next.open();

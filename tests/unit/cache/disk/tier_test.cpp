@@ -1,8 +1,8 @@
 #include "proxy/cache/disk/core.hpp"
 #include "proxy/cache/disk/tier.hpp"
 #include "proxy/cache/memory/tags.hpp"
+#include "tests/unit/cache/disk/disk_store.hpp"
 #include "tests/unit/cache/disk/memory_files.hpp"
-#include "tests/unit/cache/disk/stores.hpp"
 
 #include <doctest/doctest.h>
 
@@ -35,7 +35,7 @@ std::array<http::field, 1> language(std::string_view value) {
 TEST_SUITE("cache/disk/tier") {
 
     TEST_CASE("what is put is found, byte for byte and fact for fact") {
-        store s{std::make_shared<memory_files>()};
+        disk_store s{std::make_shared<memory_files>()};
         s.open();
         for (const std::size_t size : {0u, 1u, 1000u, 20'000u}) {
             const auto url = url_of(size);
@@ -57,7 +57,7 @@ TEST_SUITE("cache/disk/tier") {
 
     TEST_CASE("a restart finds what there was, after a clean end and after a kill") {
         auto files = std::make_shared<memory_files>();
-        store s{files};
+        disk_store s{files};
         s.open();
         const auto secret = s->secret().seed();
         for (unsigned i = 0; i < 50; ++i) {
@@ -82,7 +82,7 @@ TEST_SUITE("cache/disk/tier") {
     }
 
     TEST_CASE("a later response takes the place of an earlier one, over restarts too") {
-        store s{std::make_shared<memory_files>()};
+        disk_store s{std::make_shared<memory_files>()};
         s.open();
         for (unsigned version = 0; version < 5; ++version) {
             s.put_surely(url_of(1), object(url_of(1), 300, version));
@@ -95,7 +95,7 @@ TEST_SUITE("cache/disk/tier") {
     }
 
     TEST_CASE("uses are counted since an object was written") {
-        store s{std::make_shared<memory_files>()};
+        disk_store s{std::make_shared<memory_files>()};
         s.open();
         s.put_surely(url_of(1), object(url_of(1), 10));
         (void)s.find(url_of(1));
@@ -105,7 +105,7 @@ TEST_SUITE("cache/disk/tier") {
     }
 
     TEST_CASE("variants are told apart, and a response without Vary replaces them") {
-        store s{std::make_shared<memory_files>()};
+        disk_store s{std::make_shared<memory_files>()};
         s.open();
         const std::string url = "http://v/";
         const auto german = language("de");
@@ -132,7 +132,7 @@ TEST_SUITE("cache/disk/tier") {
 
     TEST_CASE(
         "what a fetch took comes back from disk, of small and large, after a validation too") {
-        store s{std::make_shared<memory_files>()};
+        disk_store s{std::make_shared<memory_files>()};
         s.open();
         for (const std::size_t size : {500u, 700'001u}) {
             CAPTURE(size);
@@ -164,7 +164,7 @@ TEST_SUITE("cache/disk/tier") {
     }
 
     TEST_CASE("large objects are read from any offset") {
-        store s{std::make_shared<memory_files>()};
+        disk_store s{std::make_shared<memory_files>()};
         s.open();
         const std::string url = "http://large/";
         const std::size_t size = 700'001;
@@ -212,7 +212,7 @@ TEST_SUITE("cache/disk/tier") {
     }
 
     TEST_CASE("a large object is found as soon as it is whole, small ones when a piece is") {
-        store s{std::make_shared<memory_files>()};
+        disk_store s{std::make_shared<memory_files>()};
         s.settings.write_after = 1h;
         s.open();
         s.invalidate("http://other/");  // loading over, the writer looks once whatever waits
@@ -229,7 +229,7 @@ TEST_SUITE("cache/disk/tier") {
     }
 
     TEST_CASE("a body given whole that is too long for one record is large too") {
-        store s{std::make_shared<memory_files>()};
+        disk_store s{std::make_shared<memory_files>()};
         s.open();
         const auto big = object("http://big/", 400'000);
         s.put_surely("http://big/", big);
@@ -237,7 +237,7 @@ TEST_SUITE("cache/disk/tier") {
     }
 
     TEST_CASE("a newer head of a large object does not wait for more either") {
-        store s{std::make_shared<memory_files>()};
+        disk_store s{std::make_shared<memory_files>()};
         s.settings.write_after = 1h;
         s.open();
         const std::string url = "http://large/";
@@ -253,7 +253,7 @@ TEST_SUITE("cache/disk/tier") {
 
     TEST_CASE(
         "what arrives and proves small is an ordinary object; what is broken off is nothing") {
-        store s{std::make_shared<memory_files>()};
+        disk_store s{std::make_shared<memory_files>()};
         s.open();
         const auto small = cache::test::body_of("abc");
         const auto writer = s->begin(
@@ -278,7 +278,7 @@ TEST_SUITE("cache/disk/tier") {
     }
 
     TEST_CASE("what is larger than may be is refused") {
-        store s{std::make_shared<memory_files>()};
+        disk_store s{std::make_shared<memory_files>()};
         s.settings.max_object = 1000;
         s.open();
         CHECK_FALSE(s.put("http://a/", object("http://a/", 1001)));
@@ -289,7 +289,7 @@ TEST_SUITE("cache/disk/tier") {
 
     TEST_CASE(
         "a newer head is served with the old body, over restarts and wherever it is carried") {
-        store s{std::make_shared<memory_files>()};
+        disk_store s{std::make_shared<memory_files>()};
         s.open();
         for (const std::string url : {"http://small/", "http://large/"}) {
             const std::size_t size = url == "http://small/" ? 900 : 500'000;
@@ -321,7 +321,7 @@ TEST_SUITE("cache/disk/tier") {
 
     TEST_CASE("drop takes exactly one response, for good") {
         auto files = std::make_shared<memory_files>();
-        store s{files};
+        disk_store s{files};
         s.open();
         const stored_ptr old = object(url_of(1), 10, 0);
         s.put_surely(url_of(1), old);
@@ -340,7 +340,7 @@ TEST_SUITE("cache/disk/tier") {
 
     TEST_CASE("what was invalidated stays away, and what came later stays") {
         auto files = std::make_shared<memory_files>();
-        store s{files};
+        disk_store s{files};
         s.open();
         s.put_surely(url_of(1), object(url_of(1), 10));
         s.put_surely(url_of(2), object(url_of(2), 10));
@@ -357,7 +357,7 @@ TEST_SUITE("cache/disk/tier") {
     }
 
     TEST_CASE("what was asked for before an invalidation or a ban is not put after it") {
-        store s{std::make_shared<memory_files>()};
+        disk_store s{std::make_shared<memory_files>()};
         s.open();
         const auto asked = s.mark("http://a/b");
         s.invalidate("http://a/b");
@@ -370,7 +370,7 @@ TEST_SUITE("cache/disk/tier") {
 
     TEST_CASE("bans hold for what was stored before them, over restarts") {
         auto files = std::make_shared<memory_files>();
-        store s{files};
+        disk_store s{files};
         s.open();
         s.put_surely("http://a/1", object("http://a/1", 10));
         s.put_surely("http://b/1", object("http://b/1", 10));
@@ -398,7 +398,7 @@ TEST_SUITE("cache/disk/tier") {
 
     TEST_CASE("a URL purged softly is stale, until it is stored or validated anew") {
         auto files = std::make_shared<memory_files>();
-        store s{files};
+        disk_store s{files};
         s.open();
         for (const auto i : {1, 2, 3}) {
             s.put_surely(url_of(i), object(url_of(i), 10));
@@ -422,7 +422,7 @@ TEST_SUITE("cache/disk/tier") {
 
     TEST_CASE(
         "what was purged softly while the clock was ahead is stale when that has been set back") {
-        store s{std::make_shared<memory_files>()};
+        disk_store s{std::make_shared<memory_files>()};
         s.open();
         const auto now = wall_now();
         const auto an_hour_ahead = now + 1h;
@@ -460,7 +460,7 @@ TEST_SUITE("cache/disk/tier") {
     }
 
     TEST_CASE("what was written while the clock was ahead is stale: nobody knows how old it is") {
-        store s{std::make_shared<memory_files>()};
+        disk_store s{std::make_shared<memory_files>()};
         s.open();
         superblock super;
         super.segment_bytes = smallest_segment;
@@ -497,7 +497,7 @@ TEST_SUITE("cache/disk/tier") {
     }
 
     TEST_CASE("a newer head without the tag that was purged meanwhile is refused") {
-        store s{std::make_shared<memory_files>()};
+        disk_store s{std::make_shared<memory_files>()};
         s.open();
         for (const auto mode : {purge_mode::hard, purge_mode::soft}) {
             const auto url = url_of(mode == purge_mode::hard ? 1 : 2);
@@ -517,7 +517,7 @@ TEST_SUITE("cache/disk/tier") {
 
     TEST_CASE("a newer head that can't be read is not answered by the older one") {
         auto files = std::make_shared<memory_files>();
-        store s{files};
+        disk_store s{files};
         s.open();
         const auto url = url_of(1);
         s.put_surely(url, object(url, 100));
@@ -544,7 +544,7 @@ TEST_SUITE("cache/disk/tier") {
     }
 
     TEST_CASE("look-ups and bodies outlive the tier") {
-        store s{std::make_shared<memory_files>()};
+        disk_store s{std::make_shared<memory_files>()};
         s.open();
         s.put_surely("http://large/", object("http://large/", 400'000));
         const auto got = s.find("http://large/").response;
@@ -556,7 +556,7 @@ TEST_SUITE("cache/disk/tier") {
         CHECK(lookup.step({}));
         CHECK(lookup.result.what == lookup::absent);
         std::vector<slice> pieces;
-        CHECK(reader->next(400'000, 1000, pieces) == disk_body_reader::news::refused);
+        CHECK(reader->next(400'000, 1000, pieces) == disk_body_reader::read_result::refused);
         const auto more = cache::test::body_of(body_for("http://x/", 300'000));
         (void)writer->append(more->slices.front());
         CHECK_FALSE(writer->finish(*got));

@@ -2,7 +2,7 @@
 
 #include "proxy/cache/disk/format.hpp"
 #include "proxy/cache/disk/tier.hpp"
-#include "tests/unit/cache/disk/faulty_stores.hpp"
+#include "tests/unit/cache/disk/faulty_disk.hpp"
 #include "tests/unit/cache/disk/hanging_disk.hpp"
 
 #include <doctest/doctest.h>
@@ -19,7 +19,7 @@ using namespace test;
 namespace {
 
 /// Stops it while its loader is held up by the gate, which is opened then.
-void stop_held_up(store& s, tests::gate& goes_on) {
+void stop_held_up(disk_store& s, tests::gate& goes_on) {
     std::thread stop{[&s] { s->stop(); }};
     // That it has begun to stop shows in nothing but what follows.
     std::this_thread::sleep_for(std::chrono::milliseconds{20});
@@ -33,7 +33,7 @@ TEST_SUITE("cache/disk/unbegun_segments") {
 
     TEST_CASE("what lay in a segment that could not be begun anew does not come back") {
         auto files = std::make_shared<memory_files>();
-        store s{files, smallest_store};
+        disk_store s{files, smallest_store};
         s.settings.write_queue = 128u << 10;
         s.settings.carry = 0;
         s.open();
@@ -64,7 +64,7 @@ TEST_SUITE("cache/disk/unbegun_segments") {
     TEST_CASE("what lies in a segment that could not be begun anew stays purged") {
         // Reclaimed, but its file is as it was: a restart finds its records, and needs the journal.
         auto files = std::make_shared<memory_files>();
-        store s{files, smallest_store};
+        disk_store s{files, smallest_store};
         s.settings.write_queue = 128u << 10;
         s.settings.carry = 0;
         s.open();
@@ -111,7 +111,7 @@ TEST_SUITE("cache/disk/unbegun_segments") {
         files->fail_when([&](operation what, std::string_view path) {
             return what == operation::sync && path == "/store/s-00000000" && !met.exchange(true);
         });
-        store s{files, smallest_store};
+        disk_store s{files, smallest_store};
         s.open();
         const auto url = url_of(1);
         REQUIRE(s.put_until_found(url_of(0), 30'000));
@@ -133,7 +133,7 @@ TEST_SUITE("cache/disk/unbegun_segments") {
         for (const bool is_damaged : {false, true}) {
             CAPTURE(is_damaged);
             auto files = std::make_shared<memory_files>();
-            store s{files, smallest_store};
+            disk_store s{files, smallest_store};
             s.open();
             s.put_surely("http://first/", object("http://first/", 100));
             s.put_surely("http://purged/", object("http://purged/", 100));
@@ -167,7 +167,7 @@ TEST_SUITE("cache/disk/unbegun_segments") {
 
     TEST_CASE("what lies in a segment that could not be read at a start stays purged") {
         auto files = std::make_shared<memory_files>();
-        store s{files, smallest_store};
+        disk_store s{files, smallest_store};
         s.settings.write_queue = 128u << 10;
         s.open();
         s.put_surely("http://hard/", object("http://hard/", 100));
@@ -198,7 +198,7 @@ TEST_SUITE("cache/disk/unbegun_segments") {
 
     TEST_CASE("what was replaced, of a segment that could not be read, does not come back later") {
         auto files = std::make_shared<memory_files>();
-        store s{files, smallest_store};
+        disk_store s{files, smallest_store};
         s.settings.write_queue = 128u << 10;
         s.settings.carry = 0;
         s.open();
@@ -227,7 +227,7 @@ TEST_SUITE("cache/disk/unbegun_segments") {
     TEST_CASE(
         "a journal that fails as a segment is begun is written anew, and keeps purges again") {
         auto files = std::make_shared<memory_files>();
-        store s{files, smallest_store};
+        disk_store s{files, smallest_store};
         s.settings.write_queue = 128u << 10;
         s.settings.carry = 0;
         s.open();
@@ -261,7 +261,7 @@ TEST_SUITE("cache/disk/unbegun_segments") {
         for (const unsigned looked_at : {0u, 1u}) {
             CAPTURE(looked_at);
             auto files = std::make_shared<memory_files>();
-            store s{files, smallest_store};
+            disk_store s{files, smallest_store};
             s.open();
             s.put_surely("http://purged/", object("http://purged/", 100));
             s.put_surely("http://there/", object("http://there/", 100));
@@ -299,7 +299,7 @@ TEST_SUITE("cache/disk/unbegun_segments") {
 
     TEST_CASE("what waits for room is written where a stop comes as the last segment is found") {
         auto files = std::make_shared<memory_files>();
-        store s{files, smallest_store};
+        disk_store s{files, smallest_store};
         s.open();
         unsigned next = 0;
         fill_up(s, *files, next);

@@ -2,9 +2,9 @@
 // is decided by which is the more recent, and not by which is written, or dropped, last.
 
 #include "proxy/cache/disk/tier.hpp"
+#include "tests/unit/cache/disk/disk_store.hpp"
 #include "tests/unit/cache/disk/hanging_disk.hpp"
 #include "tests/unit/cache/disk/memory_files.hpp"
-#include "tests/unit/cache/disk/stores.hpp"
 
 #include <doctest/doctest.h>
 
@@ -55,7 +55,10 @@ bool is_version(const stored_ptr& found, std::string_view url, unsigned version)
     return found && whole_body(*found) == body_for(url, found->size(), version);
 }
 
-void put_and_find(store& s, std::string_view url, http::field_list request, const drafted& made) {
+void put_and_find(disk_store& s,
+                  std::string_view url,
+                  http::field_list request,
+                  const drafted& made) {
     const stored_ptr response = made;
     REQUIRE(s.put(url, response));
     const auto id = response->disk_record.load();
@@ -66,13 +69,13 @@ void put_and_find(store& s, std::string_view url, http::field_list request, cons
 }
 
 /// What is put and dropped behind this waits until `disk` is let go.
-void hold_up(store& s, const hanging_disk& disk) {
+void hold_up(disk_store& s, const hanging_disk& disk) {
     REQUIRE(s.put(url_of(2), object(url_of(2), 4000)));
     REQUIRE(eventually([&] { return disk.is_met(); }));
 }
 
 /// All that was put, dropped and outdated before has been carried out.
-void settle(store& s) {
+void settle(disk_store& s) {
     s.put_surely(url_of(3), object(url_of(3), 100));
 }
 
@@ -84,7 +87,7 @@ TEST_SUITE("cache/disk/variant_recency") {
         for (const auto size : {small, large}) {
             CAPTURE(size);
             auto files = std::make_shared<memory_files>();
-            store s{files};
+            disk_store s{files};
             s.open();
             const auto url = url_of(1);
             const auto german = accepts("de");
@@ -105,7 +108,7 @@ TEST_SUITE("cache/disk/variant_recency") {
 
     TEST_CASE("a response without Vary that is dropped on its way takes older variants along") {
         auto files = std::make_shared<memory_files>();
-        store s{files};
+        disk_store s{files};
         s.open();
         const auto url = url_of(1);
         const auto german = accepts("de");
@@ -124,7 +127,7 @@ TEST_SUITE("cache/disk/variant_recency") {
     }
 
     TEST_CASE("what memory alone has outdates the variants that are older, and no newer one") {
-        store s{std::make_shared<memory_files>()};
+        disk_store s{std::make_shared<memory_files>()};
         s.open();
         std::atomic<unsigned> told{0};
         s->on_outdated(
@@ -150,7 +153,7 @@ TEST_SUITE("cache/disk/variant_recency") {
     }
 
     TEST_CASE("a newer head of a variant counts, whenever its body came") {
-        store s{std::make_shared<memory_files>()};
+        disk_store s{std::make_shared<memory_files>()};
         s.open();
         const auto url = url_of(1);
         const auto german = accepts("de");
@@ -171,7 +174,7 @@ TEST_SUITE("cache/disk/variant_recency") {
     TEST_CASE("a response without Vary that comes late takes no newer variant's place") {
         for (const auto size : {small, large}) {
             CAPTURE(size);
-            store s{std::make_shared<memory_files>()};
+            disk_store s{std::make_shared<memory_files>()};
             s.open();
             std::atomic<unsigned> told{0};
             s->on_outdated(
@@ -191,7 +194,7 @@ TEST_SUITE("cache/disk/variant_recency") {
     TEST_CASE("a variant that comes late takes no place of a newer response without Vary") {
         for (const auto size : {small, large}) {
             CAPTURE(size);
-            store s{std::make_shared<memory_files>()};
+            disk_store s{std::make_shared<memory_files>()};
             s.open();
             std::atomic<unsigned> told{0};
             s->on_outdated(
@@ -210,7 +213,7 @@ TEST_SUITE("cache/disk/variant_recency") {
 
     TEST_CASE("a drop without Vary leaves a directory alone, though it can't be read just then") {
         auto files = std::make_shared<memory_files>();
-        store s{files};
+        disk_store s{files};
         s.open();
         const auto url = url_of(1);
         const auto german = accepts("de");
@@ -230,7 +233,7 @@ TEST_SUITE("cache/disk/variant_recency") {
         "a variant that memory alone has ends what is older and has no Vary, and nothing newer") {
         for (const bool is_newer : {true, false}) {
             CAPTURE(is_newer);
-            store s{std::make_shared<memory_files>()};
+            disk_store s{std::make_shared<memory_files>()};
             s.open();
             std::atomic<unsigned> told{0};
             s->on_outdated(
@@ -249,7 +252,7 @@ TEST_SUITE("cache/disk/variant_recency") {
 
     TEST_CASE("so does one that is dropped on its way") {
         auto files = std::make_shared<memory_files>();
-        store s{files};
+        disk_store s{files};
         s.open();
         const auto url = url_of(1);
         const auto german = accepts("de");
@@ -269,7 +272,7 @@ TEST_SUITE("cache/disk/variant_recency") {
 
     TEST_CASE("what has no Vary is not found while a variant is on its way, and has been outrun") {
         auto files = std::make_shared<memory_files>();
-        store s{files};
+        disk_store s{files};
         s.open();
         const auto url = url_of(1);
         const auto key = key_of(url);
@@ -289,7 +292,7 @@ TEST_SUITE("cache/disk/variant_recency") {
 
     TEST_CASE("what is being written when a newer one comes to memory is not found afterwards") {
         auto files = std::make_shared<memory_files>();
-        store s{files};
+        disk_store s{files};
         s.open();
         const auto url = url_of(1);
         {
@@ -306,7 +309,7 @@ TEST_SUITE("cache/disk/variant_recency") {
 
     TEST_CASE("what takes the place of the other form has outrun it, as soon as it is on its way") {
         auto files = std::make_shared<memory_files>();
-        store s{files};
+        disk_store s{files};
         s.open();
         const auto url = url_of(1);
         const auto key = key_of(url);

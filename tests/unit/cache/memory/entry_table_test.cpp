@@ -18,8 +18,8 @@ filter::key_hash key(std::uint64_t number) {
     return filter::test::nth_key(9, number);
 }
 
-std::vector<const store_entry*> under(const entry_table& table, const filter::key_hash& of) {
-    std::vector<const store_entry*> all;
+std::vector<const memory_entry*> under(const entry_table& table, const filter::key_hash& of) {
+    std::vector<const memory_entry*> all;
     for (const auto& one : table.find(of)) {
         all.push_back(&one);
     }
@@ -34,7 +34,7 @@ TEST_SUITE("cache/memory/entry_table") {
             CAPTURE(seed);
             std::mt19937_64 random{seed};
             entry_table table;
-            std::map<std::uint64_t, std::vector<const store_entry*>> model;
+            std::map<std::uint64_t, std::vector<const memory_entry*>> model;
             for (int step = 0; step < 3'000; ++step) {
                 const auto number = random() % 700;
                 auto& known = model[number];
@@ -48,7 +48,7 @@ TEST_SUITE("cache/memory/entry_table") {
                     CHECK(table.take(*gone).get() == *at);
                     known.erase(at);
                 } else if (known.size() < 4) {
-                    known.push_back(&table.add(store_entry::make(key(number), "http://a/")));
+                    known.push_back(&table.add(memory_entry::make(key(number), "http://a/")));
                 }
                 if (step % 100 == 0) {
                     for (const auto& [each, entries] : model) {
@@ -63,11 +63,11 @@ TEST_SUITE("cache/memory/entry_table") {
         entry_table table;
         const filter::key_hash one{7, 1};
         const filter::key_hash other{7, 2};
-        auto& first = table.add(store_entry::make(one, "http://a/"));
-        auto& second = table.add(store_entry::make(other, "http://b/"));
-        auto& third = table.add(store_entry::make(one, "http://a/"));
-        CHECK(under(table, one) == std::vector<const store_entry*>{&first, &third});
-        CHECK(under(table, other) == std::vector<const store_entry*>{&second});
+        auto& first = table.add(memory_entry::make(one, "http://a/"));
+        auto& second = table.add(memory_entry::make(other, "http://b/"));
+        auto& third = table.add(memory_entry::make(one, "http://a/"));
+        CHECK(under(table, one) == std::vector<const memory_entry*>{&first, &third});
+        CHECK(under(table, other) == std::vector<const memory_entry*>{&second});
         CHECK(table.find(one).size() == 2);
         CHECK(table.find({7, 3}).empty());
     }
@@ -80,7 +80,7 @@ TEST_SUITE("cache/memory/entry_table") {
     TEST_CASE("an entry has its URL, of any length") {
         for (const std::size_t size : {0u, 1u, 7u, 8u, 100u, 70'000u}) {
             const std::string url(size, 'u');
-            const auto made = store_entry::make(key(1), url);
+            const auto made = memory_entry::make(key(1), url);
             CHECK(made->url() == url);
             CHECK(made->key == key(1));
             CHECK(!made->was_found());
@@ -90,11 +90,11 @@ TEST_SUITE("cache/memory/entry_table") {
     TEST_CASE("an entry owns its response, and none of its numbers reaches another's bits") {
         const stored_ptr first = response({.content = "first"}),
                          second = response({.content = "second"});
-        const auto one = store_entry::make(key(1), "/"), other = store_entry::make(key(2), "/");
+        const auto one = memory_entry::make(key(1), "/"), other = memory_entry::make(key(2), "/");
         CHECK(one->exchange(first) == nullptr);
         one->set_next(other.get());
         one->note_found();
-        constexpr auto most = store_entry::most_checked;
+        constexpr auto most = memory_entry::most_checked;
         for (const std::uint64_t epoch :
              {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{1} << 20, most - 1, most}) {
             one->note_checked(epoch);

@@ -1,6 +1,6 @@
 // One stripe of the memory tier where its policy has no memory.
 
-#include "proxy/cache/memory/store_stripe.hpp"
+#include "proxy/cache/memory/memory_stripe.hpp"
 #include "tests/unit/cache/responses.hpp"
 
 #include <doctest/doctest.h>
@@ -46,15 +46,15 @@ public:
 
 }  // namespace
 
-TEST_SUITE("cache/memory/store_stripe") {
+TEST_SUITE("cache/memory/memory_stripe") {
     TEST_CASE("what is replaced while the policy has no memory waits in a line, and leaves first") {
         for (const double probation : {0.1, 1.0}) {
             for (const auto as : {standing::admitted, standing::probation}) {
                 CAPTURE(probation);
                 CAPTURE(as == standing::probation);
                 auto* policy = new failing_policy;
-                store_stripe stripe{std::unique_ptr<eviction_policy>{policy}, 1u << 20, probation};
-                store_stripe::released gone;
+                memory_stripe stripe{std::unique_ptr<eviction_policy>{policy}, 1u << 20, probation};
+                memory_stripe::released gone;
                 const auto put = [&](const std::string& url, standing one) {
                     return stripe
                         .put(key_of(url), url, response({}), 0, 1u << 20, 8, one, 1, 0, gone)

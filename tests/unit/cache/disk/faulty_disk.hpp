@@ -3,8 +3,8 @@
 
 #include "proxy/cache/disk/format.hpp"
 #include "proxy/cache/disk/tier.hpp"
+#include "tests/unit/cache/disk/disk_store.hpp"
 #include "tests/unit/cache/disk/memory_files.hpp"
-#include "tests/unit/cache/disk/stores.hpp"
 
 #include <doctest/doctest.h>
 
@@ -14,13 +14,13 @@ inline error_code failing(boost::system::errc::errc_t how) {
     return boost::system::errc::make_error_code(how);
 }
 
-inline void put_more(store& s, unsigned& next) {
+inline void put_more(disk_store& s, unsigned& next) {
     const auto url = url_of(next++);
     (void)s.put(url, object(url, 10'000));
 }
 
 /// Until every segment is in use: the first is begun anew next.
-inline void fill_up(store& s, const memory_files& files, unsigned& next) {
+inline void fill_up(disk_store& s, const memory_files& files, unsigned& next) {
     const auto last = "/store/" + segment_name(s->figures().segments - 1);
     REQUIRE(eventually([&] {
         put_more(s, next);
@@ -30,7 +30,7 @@ inline void fill_up(store& s, const memory_files& files, unsigned& next) {
 
 inline constexpr auto ready = tier_state::ready;
 
-inline bool is_ready(store& s) {
+inline bool is_ready(disk_store& s) {
     return s->figures().state == ready;
 }
 

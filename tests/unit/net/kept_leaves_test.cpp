@@ -1,30 +1,30 @@
-#include "proxy/net/leaf_store.hpp"
+#include "proxy/net/kept_leaves.hpp"
 #include "tests/unit/net/leaf_shown.hpp"
 
 #include <doctest/doctest.h>
 
 #include <thread>
 
-namespace reprise::proxy::net::test::of_leaf_store_test {
+namespace reprise::proxy::net::test::of_kept_leaves_test {
 namespace {
 
 using namespace std::chrono_literals;
 
-struct store_of_leaves {
+struct leaves_bench {
     authority_files files;
     leaf_authority_ptr by = leaf_authority::read(files.wanted, wall_now()).authority;
-    leaf_store leaves;
+    kept_leaves leaves;
 
-    explicit store_of_leaves(std::size_t most = 4, std::chrono::seconds lifetime = 48h)
+    explicit leaves_bench(std::size_t most = 4, std::chrono::seconds lifetime = 48h)
         : leaves{leaf_maker{by, make_leaf_key(), lifetime}, most} {}
 };
 
 }  // namespace
 
-TEST_SUITE("net/leaf_store") {
+TEST_SUITE("net/kept_leaves") {
 
     TEST_CASE("a host's leaf is made once and shown to all") {
-        store_of_leaves bench;
+        leaves_bench bench;
         const auto now = wall_now();
         const auto first = bench.leaves.identity_for("a.test", now);
         REQUIRE(first);
@@ -36,7 +36,7 @@ TEST_SUITE("net/leaf_store") {
     }
 
     TEST_CASE("when half of its lifetime is over the next one is made, in the same place") {
-        store_of_leaves bench;
+        leaves_bench bench;
         const auto now = wall_now();
         const auto first = bench.leaves.identity_for("a.test", now);
         const auto second = bench.leaves.identity_for("a.test", now + 24h);
@@ -48,7 +48,7 @@ TEST_SUITE("net/leaf_store") {
     }
 
     TEST_CASE("behind the CA's end there is none, also for those that were made before") {
-        store_of_leaves bench{4, 24h * 825};
+        leaves_bench bench{4, 24h * 825};
         const auto now = wall_now();
         REQUIRE(bench.leaves.identity_for("a.test", now));
         CHECK_FALSE(bench.leaves.identity_for("a.test", bench.by->until()));
@@ -56,7 +56,7 @@ TEST_SUITE("net/leaf_store") {
     }
 
     TEST_CASE("the leaf used least recently goes when there is no more room") {
-        store_of_leaves bench{2};
+        leaves_bench bench{2};
         const auto now = wall_now();
         const auto a = bench.leaves.identity_for("a.b.test", now);
         const auto b = bench.leaves.identity_for("b.b.test", now);
@@ -73,7 +73,7 @@ TEST_SUITE("net/leaf_store") {
     }
 
     TEST_CASE("threads that ask at once get whole leaves, and one of them stays") {
-        store_of_leaves bench{8};
+        leaves_bench bench{8};
         const auto now = wall_now();
         std::vector<std::thread> threads;
         std::atomic<int> without{0};
@@ -96,4 +96,4 @@ TEST_SUITE("net/leaf_store") {
 
 }  // TEST_SUITE
 
-}  // namespace reprise::proxy::net::test::of_leaf_store_test
+}  // namespace reprise::proxy::net::test::of_kept_leaves_test

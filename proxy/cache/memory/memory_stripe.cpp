@@ -1,4 +1,4 @@
-#include "proxy/cache/memory/store_stripe.hpp"
+#include "proxy/cache/memory/memory_stripe.hpp"
 
 #include "proxy/cache/partial_response.hpp"
 #include "proxy/cache/recency.hpp"
@@ -16,7 +16,7 @@ namespace reprise::proxy::cache {
 namespace {
 
 std::uint64_t charge_of(const stored_response& response, std::string_view url) noexcept {
-    return response.footprint() + store_entry::footprint(url) + entry_table::bytes_an_entry;
+    return response.footprint() + memory_entry::footprint(url) + entry_table::bytes_an_entry;
 }
 
 bool are_of_one_variant(const stored_response& one, const stored_response& other) noexcept {
@@ -25,7 +25,7 @@ bool are_of_one_variant(const stored_response& one, const stored_response& other
 
 }  // namespace
 
-void store_stripe::let_go(released& gone, stored_ptr one) noexcept {
+void memory_stripe::let_go(released& gone, stored_ptr one) noexcept {
     try {
         gone.push_back(std::move(one));
     } catch (const std::bad_alloc&) {
@@ -33,17 +33,17 @@ void store_stripe::let_go(released& gone, stored_ptr one) noexcept {
     }
 }
 
-store_stripe::resource store_stripe::resource_of(const filter::key_hash& key,
-                                                 std::string_view url) const noexcept {
+memory_stripe::resource memory_stripe::resource_of(const filter::key_hash& key,
+                                                   std::string_view url) const noexcept {
     const auto found = entries.find(key);
     return found.empty() || found.front().url() != url ? resource{} : found;
 }
 
-store_stripe::resource store_stripe::settled(const filter::key_hash& key,
-                                             std::string_view url,
-                                             const purge_list& purges,
-                                             std::uint64_t& purged,
-                                             released& gone) {
+memory_stripe::resource memory_stripe::settled(const filter::key_hash& key,
+                                               std::string_view url,
+                                               const purge_list& purges,
+                                               std::uint64_t& purged,
+                                               released& gone) {
     const auto found = resource_of(key, url);
     const auto now = purges.counted_from_start(purges.epoch());
     if (std::all_of(found.begin(), found.end(), [now](const entry& variant) {
@@ -71,7 +71,7 @@ store_stripe::resource store_stripe::settled(const filter::key_hash& key,
     return resource_of(key, url);
 }
 
-store_stripe::entry* store_stripe::selected(resource from, http::field_list request) {
+memory_stripe::entry* memory_stripe::selected(resource from, http::field_list request) {
     entry* newest = nullptr;
     for (auto& variant : from) {
         const auto& candidate = variant.response();
@@ -86,7 +86,7 @@ store_stripe::entry* store_stripe::selected(resource from, http::field_list requ
     return newest;
 }
 
-store_stripe::entry* store_stripe::variant_of(resource from, const stored_response& like) {
+memory_stripe::entry* memory_stripe::variant_of(resource from, const stored_response& like) {
     for (auto& variant : from) {
         if (are_of_one_variant(variant.response(), like)) {
             return &variant;
@@ -95,7 +95,7 @@ store_stripe::entry* store_stripe::variant_of(resource from, const stored_respon
     return nullptr;
 }
 
-store_stripe::entry* store_stripe::place_of(resource from, const stored_ptr& response) {
+memory_stripe::entry* memory_stripe::place_of(resource from, const stored_ptr& response) {
     for (auto& variant : from) {
         if (&variant.response() == response.get()) {
             return &variant;
@@ -105,7 +105,7 @@ store_stripe::entry* store_stripe::place_of(resource from, const stored_ptr& res
 }
 
 // What is held under the key now.
-void store_stripe::tell(const filter::key_hash& key) const noexcept {
+void memory_stripe::tell(const filter::key_hash& key) const noexcept {
     if (told_ == nullptr) {
         return;
     }
@@ -122,19 +122,19 @@ void store_stripe::tell(const filter::key_hash& key) const noexcept {
     told_->held(holder::memory, key, left.front().url(), until);
 }
 
-store_entry_ptr store_stripe::detach(entry& one) noexcept {
+memory_entry_ptr memory_stripe::detach(entry& one) noexcept {
     auto gone = entries.take(one);
     tell(gone->key);
     return gone;
 }
 
-stored_ptr store_stripe::remove(entry& one) noexcept {
+stored_ptr memory_stripe::remove(entry& one) noexcept {
     waiting -= one.to_go != 0 ? 1 : 0;
     held.leave(one);
     return detach(one)->exchange(nullptr);
 }
 
-stored_ptr store_stripe::replace(entry& one, stored_ptr response) {
+stored_ptr memory_stripe::replace(entry& one, stored_ptr response) {
     const auto charge = charge_of(*response, one.url());
     if (charge != one.charge || response->wait() != one.wait()) {
         // A policy knows an entry's size and wait from its coming in. The place that it had earned goes
@@ -159,16 +159,16 @@ stored_ptr store_stripe::replace(entry& one, stored_ptr response) {
     return before;
 }
 
-store_stripe::placing store_stripe::put(const filter::key_hash& key,
-                                        std::string_view url,
-                                        stored_ptr response,
-                                        std::uint64_t checked,
-                                        std::uint64_t most,
-                                        std::size_t most_variants,
-                                        standing as,
-                                        unsigned uses_to_admit,
-                                        std::uint32_t now,
-                                        released& gone) {
+memory_stripe::placing memory_stripe::put(const filter::key_hash& key,
+                                          std::string_view url,
+                                          stored_ptr response,
+                                          std::uint64_t checked,
+                                          std::uint64_t most,
+                                          std::size_t most_variants,
+                                          standing as,
+                                          unsigned uses_to_admit,
+                                          std::uint32_t now,
+                                          released& gone) {
     // Not remove(): what is held is told once, when all is done.
     const auto drop = [&](entry& old) {
         waiting -= old.to_go != 0 ? 1 : 0;
@@ -222,7 +222,7 @@ store_stripe::placing store_stripe::put(const filter::key_hash& key,
     return done;
 }
 
-bool store_stripe::can_hand_on() noexcept {
+bool memory_stripe::can_hand_on() noexcept {
     try {
         handed_on.reserve(handed_on.size() + 1);
     } catch (const std::bad_alloc&) {
@@ -231,15 +231,15 @@ bool store_stripe::can_hand_on() noexcept {
     return true;
 }
 
-bool store_stripe::is_behind_handed(const filter::key_hash& key,
-                                    const stored_response& newcomer) const {
+bool memory_stripe::is_behind_handed(const filter::key_hash& key,
+                                     const stored_response& newcomer) const {
     return std::any_of(handed_on.begin(), handed_on.end(), [&](const handed& one) {
         return one.key == key && are_of_one_variant(*one.what, newcomer) &&
                is_outdated_by(newcomer, *one.what);
     });
 }
 
-void store_stripe::outrun(const filter::key_hash& key, const stored_response& newer) {
+void memory_stripe::outrun(const filter::key_hash& key, const stored_response& newer) {
     for (auto& one : handed_on) {
         const bool is_met = one.key == key && one.what != &newer &&
                             are_of_one_variant(*one.what, newer);
@@ -249,13 +249,13 @@ void store_stripe::outrun(const filter::key_hash& key, const stored_response& ne
     }
 }
 
-void store_stripe::outrun(const stored_response* one) noexcept {
+void memory_stripe::outrun(const stored_response* one) noexcept {
     for (auto& each : handed_on) {
         each.outrun |= each.what == one;
     }
 }
 
-store_stripe::evicted store_stripe::evict(bool probation_first, const stripe_outlook& at) {
+memory_stripe::evicted memory_stripe::evict(bool probation_first, const stripe_outlook& at) {
     plan_for(at);
     auto* chosen = held.evict(probation_first);
     if (chosen == nullptr) {

@@ -57,10 +57,10 @@ inline drafted object(std::string_view url, std::size_t size, unsigned version =
 }
 
 /// What outlives a tier, and the tier.
-struct store {
-    explicit store(std::shared_ptr<filesystem> system,
-                   std::uint64_t size = 8u << 20,
-                   std::string path = "/store")
+struct disk_store {
+    explicit disk_store(std::shared_ptr<filesystem> system,
+                        std::uint64_t size = 8u << 20,
+                        std::string path = "/store")
         : files{std::move(system)} {
         // What the tiers say of the faults made here would hide what failed.
         set_log_level(std::getenv("REPRISE_TEST_LOG") != nullptr ? config::log_level::info
@@ -175,12 +175,12 @@ inline std::optional<std::string> read(const disk_body& from,
     std::vector<slice> pieces;
     while (reader->offset() < end) {
         pieces.clear();
-        auto news = disk_body_reader::news::waiting;
+        auto came = disk_body_reader::read_result::waiting;
         REQUIRE(eventually([&] {
-            news = reader->next(end, 100'000, pieces);
-            return news != disk_body_reader::news::waiting;
+            came = reader->next(end, 100'000, pieces);
+            return came != disk_body_reader::read_result::waiting;
         }));
-        if (news != disk_body_reader::news::data) {
+        if (came != disk_body_reader::read_result::data) {
             return std::nullopt;
         }
         REQUIRE_FALSE(pieces.empty());

@@ -21,15 +21,15 @@ namespace reprise::proxy::net {
 /// Threads  any; a short lock, and none while a leaf is made. Two that want the same new host at
 ///          once may both make one; one of the two is kept.
 /// Cost     a search among `most` names; of a new host leaf_maker::make.
-class leaf_store {
+class kept_leaves {
 public:
     /// @pre most > 0
-    leaf_store(leaf_maker maker, std::size_t most);
+    kept_leaves(leaf_maker maker, std::size_t most);
 
-    /// Who we are in this host's place: from the store while less than half of the leaf's lifetime
+    /// Who we are in this host's place: as it is kept while less than half of the leaf's lifetime
     /// is over, and made anew otherwise. Null: the CA has expired, or OpenSSL cannot make one.
     /// @param host  as CONNECT named it, a name in lower case
-    /// @param made_anew  if not null, told that there was none in the store
+    /// @param made_anew  if not null, told that none was kept
     /// @throws std::bad_alloc
     [[nodiscard]] tls_identity_ptr identity_for(std::string_view host,
                                                 wall_time now,

@@ -12,20 +12,20 @@
 
 namespace reprise::proxy::cache {
 
-class store_entry;
-struct end_store_entry {
-    void operator()(store_entry* one) const noexcept;
+class memory_entry;
+struct end_memory_entry {
+    void operator()(memory_entry* one) const noexcept;
 };
-using store_entry_ptr = std::unique_ptr<store_entry, end_store_entry>;
+using memory_entry_ptr = std::unique_ptr<memory_entry, end_memory_entry>;
 
 /// Threads   its stripe's lock.
-class store_entry : public evictable {
+class memory_entry : public evictable {
 public:
     /// @throws std::bad_alloc
-    [[nodiscard]] static store_entry_ptr make(const filter::key_hash& key, std::string_view url);
+    [[nodiscard]] static memory_entry_ptr make(const filter::key_hash& key, std::string_view url);
 
-    store_entry(const store_entry&) = delete;
-    store_entry& operator=(const store_entry&) = delete;
+    memory_entry(const memory_entry&) = delete;
+    memory_entry& operator=(const memory_entry&) = delete;
 
     [[nodiscard]] std::string_view url() const noexcept {
         return {reinterpret_cast<const char*>(this + 1), url_size};
@@ -42,8 +42,8 @@ public:
     stored_ptr exchange(stored_ptr response) noexcept;
 
     /// The next in its chain of the table.
-    [[nodiscard]] store_entry* next() const noexcept { return unpacked<store_entry>(next_); }
-    void set_next(store_entry* other) noexcept { next_ = packed(other); }
+    [[nodiscard]] memory_entry* next() const noexcept { return unpacked<memory_entry>(next_); }
+    void set_next(memory_entry* other) noexcept { next_ = packed(other); }
 
     /// It was held against the purges up to this epoch, as purge_list::counted_from_start counts.
     [[nodiscard]] std::uint64_t checked() const noexcept {
@@ -61,13 +61,13 @@ public:
     /// What an entry takes from the heap, in bytes.
     [[nodiscard]] static std::size_t footprint(std::string_view url) noexcept;
 
-    std::uint32_t last_used = 0;  ///< the store's tick; when it came in, if never used
+    std::uint32_t last_used = 0;  ///< the tier's tick; when it came in, if never used
     const std::uint32_t url_size;
 
 private:
-    friend struct end_store_entry;
-    store_entry(const filter::key_hash& of, std::string_view url) noexcept;
-    ~store_entry() { exchange(nullptr); }
+    friend struct end_memory_entry;
+    memory_entry(const filter::key_hash& of, std::string_view url) noexcept;
+    ~memory_entry() { exchange(nullptr); }
 
     // The heap gives addresses of 48 bits, of which the last four are zero: two of them leave 40 bits
     // of 128 for other things.

@@ -31,9 +31,9 @@ struct stripe_outlook {
     std::uint64_t own = 0;       ///< of them from this stripe at least
 };
 
-class store_stripe {
+class memory_stripe {
 public:
-    using entry = store_entry;
+    using entry = memory_entry;
     using resource = entry_table::variants;
 
     /// What went, for the caller to destroy when the lock is gone.
@@ -42,10 +42,10 @@ public:
     static void let_go(released& gone, stored_ptr one) noexcept;
 
     /// `told` hears of what the stripe holds, and outlives it; or null.
-    store_stripe(std::unique_ptr<eviction_policy> policy,
-                 std::uint64_t capacity,
-                 double probation,
-                 contents_listener* told = nullptr)
+    memory_stripe(std::unique_ptr<eviction_policy> policy,
+                  std::uint64_t capacity,
+                  double probation,
+                  contents_listener* told = nullptr)
         : held{std::move(policy), capacity, probation},
           told_{told} {}
 
@@ -82,7 +82,7 @@ public:
     };
     /// Stores a variant; whatever it replaces or displaces goes to `gone`. `most` bounds its
     /// charge, `most_variants` the variants of its resource. A resource of another URL under the
-    /// same hash gives way: the newer wins, as for any full slot. `checked` is store_entry's.
+    /// same hash gives way: the newer wins, as for any full slot. `checked` is memory_entry's.
     placing put(const filter::key_hash& key,
                 std::string_view url,
                 stored_ptr response,
@@ -120,7 +120,7 @@ public:
 
     /// One that had to leave for room.
     struct evicted {
-        store_entry_ptr one;  ///< null: nothing was there to leave
+        memory_entry_ptr one;  ///< null: nothing was there to leave
         bool was_admitted = false;
     };
     [[nodiscard]] evicted evict(bool probation_first, const stripe_outlook& at);
@@ -144,7 +144,7 @@ public:
 
 private:
     // Takes it out of its resource; its place in `held` is the caller's business.
-    store_entry_ptr detach(entry& one) noexcept;
+    memory_entry_ptr detach(entry& one) noexcept;
     void tell(const filter::key_hash& key) const noexcept;
 
     contents_listener* told_;

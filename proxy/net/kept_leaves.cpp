@@ -1,15 +1,15 @@
-#include "proxy/net/leaf_store.hpp"
+#include "proxy/net/kept_leaves.hpp"
 
 #include <algorithm>
 #include <utility>
 
 namespace reprise::proxy::net {
 
-leaf_store::leaf_store(leaf_maker maker, std::size_t most)
+kept_leaves::kept_leaves(leaf_maker maker, std::size_t most)
     : maker_{std::move(maker)},
       most_{std::max<std::size_t>(most, 1)} {}
 
-tls_identity_ptr leaf_store::identity_for(std::string_view host, wall_time now, bool* made_anew) {
+tls_identity_ptr kept_leaves::identity_for(std::string_view host, wall_time now, bool* made_anew) {
     if (auto found = find(host, now)) {
         reused_.fetch_add(1, relaxed);
         return found;
@@ -26,7 +26,7 @@ tls_identity_ptr leaf_store::identity_for(std::string_view host, wall_time now, 
     return keep({std::move(name), std::move(*made)}, now);
 }
 
-tls_identity_ptr leaf_store::find(std::string_view host, wall_time now) {
+tls_identity_ptr kept_leaves::find(std::string_view host, wall_time now) {
     const std::lock_guard lock{guard_};
     const auto found = by_host_.find(host);
     if (found == by_host_.end() || !found->second->leaf.is_good_at(now)) {
@@ -36,7 +36,7 @@ tls_identity_ptr leaf_store::find(std::string_view host, wall_time now) {
     return found->second->leaf.identity;
 }
 
-tls_identity_ptr leaf_store::keep(entry made, wall_time now) {
+tls_identity_ptr kept_leaves::keep(entry made, wall_time now) {
     list fresh;
     fresh.push_back(std::move(made));
     list gone;  // freed when the lock is let go
@@ -60,7 +60,7 @@ tls_identity_ptr leaf_store::keep(entry made, wall_time now) {
     return by_use_.front().leaf.identity;
 }
 
-std::size_t leaf_store::size() const {
+std::size_t kept_leaves::size() const {
     const std::lock_guard lock{guard_};
     return by_use_.size();
 }
