@@ -94,9 +94,13 @@ enum class open_mode : std::uint8_t {
 [[nodiscard]] inline error_code no_memory() noexcept {
     return boost::system::errc::make_error_code(boost::system::errc::not_enough_memory);
 }
+/// Whether it is that, of whichever category: the system lacks memory too.
+[[nodiscard]] inline bool is_no_memory(const error_code& failed) noexcept {
+    return failed == boost::system::errc::not_enough_memory;
+}
 /// For whoever would take what failed for the disk's: as if we had lacked it ourselves.
 inline void throw_if_no_memory(const error_code& failed) {
-    if (failed == no_memory()) {
+    if (is_no_memory(failed)) {
         throw std::bad_alloc{};
     }
 }

@@ -62,9 +62,16 @@ std::vector<loader::found> loader::find_segments() {
 // Into a segment's file and its header. What takes memory comes first.
 void loader::look_into(std::uint32_t number, std::vector<found>& out) {
     const auto path = core_->path_of(segment_name(number));
-    auto opened = core_->files->open(path, open_mode::update);
+    const auto open = [&](open_mode mode) {
+        auto made = core_->files->open(path, mode);
+        if (!made) {
+            throw_if_no_memory(made.error());
+        }
+        return made;
+    };
+    auto opened = open(open_mode::update);
     if (!opened && opened.error() != boost::system::errc::no_such_file_or_directory) {
-        opened = core_->files->open(path, open_mode::read);
+        opened = open(open_mode::read);
     }
     if (!opened) {
         if (opened.error() != boost::system::errc::no_such_file_or_directory) {

@@ -177,6 +177,7 @@ tier::tier(const tier_settings& settings,
     const auto path_of_journal = chosen.path + "/purges";
     journal kept{path_of_journal, files, super.store_id};
     auto loaded = is_new ? journal::loaded{} : kept.load();
+    throw_if_no_memory(loaded.failed);
     const bool may_lack_purges = loaded.damaged || loaded.missing || loaded.failed;
     error_code trouble;
     if (!too_small.empty()) {

@@ -283,19 +283,21 @@ void tier::offer_outdating(const filter::key_hash& key,
 }
 
 void tier::expire(const filter::key_hash& key, wall_time now, std::function<void()> kept) {
-    if (off_ || !core_->expire(key, {end_of_time, now})) {
-        purge(key, std::move(kept));  // too many to remember: gone is safer than fresh
-        return;
-    }
     try {
-        writer_->note(expired_url{key, now}, std::move(kept));
+        if (!off_ && core_->expire(key, {end_of_time, now})) {
+            writer_->note(expired_url{key, now}, std::move(kept));
+            return;
+        }
     } catch (const std::bad_alloc&) {
-        // Nobody would say where in the log it ends: whatever came later would be stale too.
+        // It is not remembered; or nobody would say where in the log it ends, and whatever came later would be stale
+        // too.
         core_->note_unlisted(key);
+        core_->gone.note(key);  // it may still be loaded
         (void)core_->erase(key);
         core_->expiries.forget(key);
         throw;
     }
+    purge(key, std::move(kept));  // too many to remember: gone is safer than fresh
 }
 
 void tier::keep_bans(std::function<void()> kept) {

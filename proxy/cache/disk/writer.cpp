@@ -182,6 +182,7 @@ void writer::work(std::unique_lock<std::mutex>& lock) {
 void writer::write_the_rest(std::unique_lock<std::mutex>& lock) {
     hear_of_loaded();  // the end may have come in the moment between
     lock.unlock();
+    let_older_than_failed_go();  // nothing, but where memory ended in the middle of that
     keep_noted();
     lock.lock();
     write_all_offered(lock);
@@ -191,8 +192,8 @@ void writer::write_the_rest(std::unique_lock<std::mutex>& lock) {
     }
     lock.unlock();
     keep_noted();
-    if (!troubled_) {
-        close_tail();
+    if (is_last || !troubled_) {
+        close_tail();  // whatever the trouble is: a disk that fails has closed it already
         keep_noted();  // what a failure of that takes along
     }
     if (is_last && journal_broken_) {
@@ -352,10 +353,9 @@ void writer::end_carried_out() noexcept {
     }
 }
 
+// In trouble too, where a segment is open: then it is not that which failed, and what it has taken in is newer than
+// what is there.
 void writer::flush() {
-    if (troubled_) {
-        return;
-    }
     if (const auto failed = tail_.flush()) {
         trouble(failed, "writing");
         return;

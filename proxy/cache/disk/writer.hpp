@@ -289,6 +289,7 @@ private:
     std::optional<index_entry> append(const Source& source, std::uint64_t id, publication then);
     [[nodiscard]] bool make_room(std::uint64_t record_bytes);
     [[nodiscard]] bool open_next();
+    void reclaim_ahead();
     [[nodiscard]] bool has_lender();
     [[nodiscard]] bool may_use_again(std::uint32_t number);
     /// One that failed only if `even_failed` and there is no other.

@@ -332,7 +332,7 @@ std::optional<journal_fact> writer::drop(const drop_note& note) {
     }
     if (tail_.awaits(key)) {
         flush();
-        if (troubled_) {
+        if (!tail_.is_open()) {
             return drop_unread(note);  // its bytes may be there
         }
     }

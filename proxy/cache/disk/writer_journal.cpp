@@ -245,7 +245,7 @@ void writer::warn_of_coarse_journal(const log_position& dead_before) const {
 error_code writer::rewrite_journal(std::span<const journal_entry> more) {
     auto old = journal_.load();
     auto& says = old.says;
-    if (old.failed == no_memory()) {
+    if (is_no_memory(old.failed)) {
         return old.failed;  // which says nothing of the journal
     }
     if (old.damaged || old.missing || old.failed) {

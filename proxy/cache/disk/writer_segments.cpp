@@ -177,12 +177,17 @@ bool writer::open_next() {
     const auto oldest_left = oldest_position();
     core_->expiries.forget_before(oldest_left);
     core_->unlisted.forget_before(oldest_left.sequence);
+    reclaim_ahead();
+    return true;
+}
+
+// What is worth it is carried from the oldest segment while this one is filled.
+void writer::reclaim_ahead() {
     if (may_reclaim_ && !reclaimer_.is_active() && !free_segment(false)) {
         if (const auto oldest = oldest_segment()) {
             reclaimer_.begin(*oldest);
         }
     }
-    return true;
 }
 
 // Whether a process that lent us the store may still read it, or go on with it. Once it has ended all of

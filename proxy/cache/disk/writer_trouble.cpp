@@ -7,7 +7,7 @@
 #include <new>
 #include <utility>
 
-// Trouble: the disk fails, or memory has ended. What waits to be written is given up (settle), nothing more is
+// Trouble: the disk fails, or memory has ended. What waits for a segment is given up (settle), nothing more is
 // taken, and after a while all is tried again (recover_from_trouble).
 
 namespace reprise::proxy::cache::disk {
@@ -64,11 +64,13 @@ bool writer::go_on_without_memory(std::unique_lock<std::mutex>& lock) {
     return true;
 }
 
-// Nothing of what waits is written any more: what is older is let go with it, and who waits for it goes on. Where
-// that lacks memory too, what is done is done. With `lock` held, which is let go meanwhile. @pre troubled_
+// What an open segment has taken in is written, which takes no memory. Nothing else of what waits is written any more:
+// what is older is let go with it, and who waits for it goes on. Where that lacks memory too, what is done is done. With
+// `lock` held, which is let go meanwhile. @pre troubled_
 void writer::settle(std::unique_lock<std::mutex>& lock) {
     lock.unlock();
     let_older_than_failed_go();
+    flush();
     end_carried_out();
     lock.lock();
     skip_offered(lock);
@@ -105,6 +107,9 @@ void writer::recover_from_trouble() {
     troubled_ = false;
     if (!mend_journal()) {
         return;
+    }
+    if (tail_.is_open()) {
+        reclaim_ahead();  // memory may have ended when it was opened, and before that was done
     }
     // Where it only may not use a segment again yet nothing has failed: what is put is skipped until it may.
     if (!tail_.is_open() && !must_wait_for_loading() && !open_next() && troubled_) {

@@ -164,6 +164,34 @@ TEST_SUITE("cache/disk/faults") {
         CHECK_FALSE(s.has(url));
     }
 
+    TEST_CASE("what is taken in before the journal fails is found while it fails") {
+        auto files = std::make_shared<memory_files>();
+        disk_store s{files};
+        s.settings.write_after = 200ms;  // so that both are written in one go
+        s.open();
+        s.put_surely(url_of(1), object(url_of(1), 100));
+        // While the first is taken in a purge comes, which is kept before the second is.
+        files->set_hook([&s, come = std::make_shared<std::atomic<bool>>(false)](
+                            operation what, std::string_view path) {
+            if (what == operation::read && path.starts_with("/store/s-") && !come->exchange(true)) {
+                s->purge(key_of("http://b/"));
+            }
+            return what == operation::write && path.starts_with("/store/purges")
+                       ? failing(boost::system::errc::io_error)
+                       : error_code{};
+        });
+        (void)s.put(url_of(1), object(url_of(1), 100, 1));
+        (void)s.put(url_of(2), object(url_of(2), 100));
+        REQUIRE(eventually([&] { return s->figures().write_errors != 0; }));
+        CHECK(eventually([&] {
+            const auto found = s.find(url_of(1)).response;
+            return found && bytes_of(*found->content()) == body_for(url_of(1), 100, 1);
+        }));
+        s.open();
+        const auto found = s.find(url_of(1)).response;
+        CHECK((!found || bytes_of(*found->content()) == body_for(url_of(1), 100, 1)));
+    }
+
     TEST_CASE("a newer head that fails to be written takes the older along where it allows less") {
         enum class change { shorter, tagged, longer };
         for (const auto what : {change::shorter, change::tagged, change::longer}) {

@@ -381,8 +381,9 @@ private:
         bool locks_ = false, shares_ = false;
     };
 
+    // As the system's own files say it, whose codes are of its category.
     static error_code error(boost::system::errc::errc_t what) {
-        return boost::system::errc::make_error_code(what);
+        return {what, boost::system::system_category()};
     }
     template <class Operation>
     static auto with_memory(const Operation& operation) noexcept -> decltype(operation()) {
@@ -398,7 +399,10 @@ private:
             const std::lock_guard lock{guard_};
             now = hook_;
         }
-        return now ? now(what, path) : error_code{};
+        const auto failed = now ? now(what, path) : error_code{};
+        return failed.category() == boost::system::generic_category()
+                   ? error(static_cast<boost::system::errc::errc_t>(failed.value()))
+                   : failed;
     }
     bool is_cold() const {
         const std::lock_guard lock{guard_};
