@@ -344,11 +344,8 @@ bool fetch_relay::may_follow(const cache::fetch_reader& reader) {
         (is_siblings && (head.fed_by_sibling || !reader.source()->is_kept()))) {
         return false;
     }
-    if (!reader.source()->serves_others()) {
-        order_.may_store = false;  // the fetch that it leaves is stored, if one is
-        return false;
-    }
-    return true;
+    anothers_alone_ = !reader.source()->serves_others();
+    return !anothers_alone_;
 }
 
 void fetch_relay::note_head(const cache::fetched_head& head) {
@@ -465,7 +462,8 @@ ended_or_next fetch_relay::take_upgrade() {
 }
 
 // By what it fails before anything is sent it would fail for any request. Behind that it may be for a field that this one does
-// not have (fetched_reply.cpp).
+// not have (fetched_reply.cpp): even if no connection could be made at last, since whom it was sent to first, a parent, say, may have
+// ended that one for it.
 bool fetch_relay::may_share_failure(const cache::fetch& source) {
     const auto code = x_.memory.report.why.code;
     // It is another client's share; or the one that leads may not stand in for its client.

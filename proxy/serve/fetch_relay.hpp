@@ -44,6 +44,8 @@ public:
     [[nodiscard]] bool was_too_old() const noexcept { return too_old_; }
     /// Or it has failed by what another request had said: this one may fare better.
     [[nodiscard]] bool was_others_failure() const noexcept { return others_failure_; }
+    /// Or its body is its first reader's alone (fetch::serves_others): that is stored, if any is.
+    [[nodiscard]] bool was_anothers_alone() const noexcept { return anothers_alone_; }
     /// What was stored, and was found to hold still, or fresh, but too long ago; null: a response had come instead.
     [[nodiscard]] const cache::stored_ptr& held_before() const noexcept { return held_before_; }
     /// Its client has left, perhaps, before it was looked at what the origin said: what follows from an
@@ -69,6 +71,7 @@ private:
     const fetch_role role_;
     bool too_old_ = false;
     bool others_failure_ = false;
+    bool anothers_alone_ = false;
     cache::stored_ptr held_before_;
     cache::head_ptr head_;
 };

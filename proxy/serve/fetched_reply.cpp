@@ -14,10 +14,13 @@
 // Where no head comes, what one client says in its request decides for nobody who would say something else. A server, or
 // what stands in front of it, may close the connection over a field, or never answer: so a fetch that fails, or is silent,
 // once it has asked is the matter of its leader and of those who would send the same (fetch::would_send). All others leave it
-// for the next leader's, and where that ends so too each asks alone: whoever leads one may have had the next one
+// for the next leader's, and where that fails too each asks alone: whoever leads one may have had the next one
 // prepared. What fails before anything is sent is shared by all. So an origin that is down is not dialled by a crowd, one that
-// ends every connection is asked twice, and then once, in its line, for each who is unlike both leaders. A silent fetch is left
-// only as one to rely on: it may be slow and nothing else, and its answer is taken if it comes first.
+// ends every connection is asked twice, and then once, in its line, for each who is unlike both leaders.
+//
+// A silent fetch is left only as one to rely on: it may be slow and nothing else, and its answer is taken if it comes before
+// that of the next, and where the next fails. As many wait for a slow origin at once as a crowd has patience for: one
+// more with each round, never one for each of them. And nobody waits longer in all than for a fetch of its own.
 
 namespace reprise::proxy::serve {
 
@@ -92,9 +95,11 @@ awaitable<ended_or_next> fetched_reply::give_alone() {
 // this request, or is silent too.
 awaitable<std::optional<ended_or_next>> fetched_reply::give_first(cache::fetch_reader& in_hand,
                                                                   fetch_relay& relay) {
+    using event = cache::fetch_reader::event;
+    std::optional<failure> failed;  // the one in hand
     for (;;) {
-        if (has_next(x_, in_hand)) {
-            if (x_.memory.report.what == cache::fetch_reader::event::interim) {
+        if (!failed && has_next(x_, in_hand)) {
+            if (x_.memory.report.what == event::interim) {
                 const auto passed = co_await relay.pass_interim();
                 if (passed != ended::keep) {
                     co_return passed;
@@ -103,6 +108,10 @@ awaitable<std::optional<ended_or_next>> fetched_reply::give_first(cache::fetch_r
             }
             if (!relay.accepts(in_hand)) {
                 co_return std::nullopt;
+            }
+            if (x_.memory.report.what == event::failed && !silent_.empty()) {
+                failed = std::move(x_.memory.report.why);
+                continue;
             }
             silent_.clear();
             auto out = co_await relay.take(in_hand);
@@ -116,13 +125,23 @@ awaitable<std::optional<ended_or_next>> fetched_reply::give_first(cache::fetch_r
             auto out = co_await other.take(*spoke);
             co_return std::move(out);
         }
-        const auto until = relay.follows() ? waited_for_until(*in_hand.source())
-                                           : steady_time::max();
-        if (until <= steady_now()) {
+        const auto now = steady_now();
+        const auto in_all = silent_.empty() ? steady_time::max() : waits_in_all_until();
+        if (in_all <= now || (failed && silent_.empty())) {
+            in_hand.leave();
+            silent_.clear();
+            auto why = failed
+                           ? std::move(*failed)
+                           : failure{failure_code::origin_head_timeout, "no response head in time"};
+            co_return answer_to_failed_fetch(x_, std::move(why));
+        }
+        const auto until = relay.follows() && !failed ? waited_for_until(*in_hand.source())
+                                                      : steady_time::max();
+        if (until <= now) {
             is_silent_ = true;
             co_return std::nullopt;
         }
-        const auto waited = co_await x_.out.wait(until);
+        const auto waited = co_await x_.out.wait(std::min(until, in_all));
         if (waited != ended::keep) {
             co_return x_.out.leave();
         }
@@ -162,6 +181,13 @@ steady_time fetched_reply::waited_for_until(const cache::fetch& source) const {
     return fetch::would_send(*order_, *sent) ? steady_time::max() : sent->at + patience;
 }
 
+// Whoever has left a silent fetch: as long as for one that was begun when it came. A node that has handed it on waits as long for
+// its home (fetch/upstream.cpp).
+steady_time fetched_reply::waits_in_all_until() const {
+    const auto& times = x_.settings->options.timeouts;
+    return x_.started + times.origin_connect + times.origin_head;
+}
+
 // A follower of an error that may pass waits once more, for the next leader: a recovering origin is
 // not asked by all at once. So does one whom another's fields have left without a head, and one for which the answer
 // was too old: what is asked with its own demands may be younger, and all that make them share that. Whoever comes then
@@ -169,7 +195,7 @@ steady_time fetched_reply::waited_for_until(const cache::fetch& source) const {
 awaitable<ended_or_next> fetched_reply::give_together() {
     auto& fetches = x_.w.common.fetches;
     const auto& asked = x_.asked;
-    for (bool is_second = false;; is_second = true) {
+    for (bool is_second = false;;) {
         auto place = fetches.join_or_lead(
             asked.key, asked.url, x_.out.wakeup().handle(), x_.settings->fetches);
         if (place.leads && came_meanwhile(x_, *place.reader)) {
@@ -200,10 +226,15 @@ awaitable<ended_or_next> fetched_reply::give_together() {
         x_.w.counts.collapsed_released.add();
         const auto from = place.reader->source();
         const auto head = from->head();
-        const bool is_others = is_silent_ || relay.was_others_failure();
         if (std::exchange(is_silent_, false)) {
             silent_.push_back(std::move(place.reader));
+            fetches.remove(asked.key, from);
+            continue;
         }
+        if (relay.was_anothers_alone()) {
+            order_->may_store = false;
+        }
+        const bool is_others = relay.was_others_failure();
         const bool may_pass = is_others || relay.was_too_old() ||
                               (head && cache::is_passing(head->status));
         if (const auto& held = relay.held_before()) {
@@ -218,6 +249,7 @@ awaitable<ended_or_next> fetched_reply::give_together() {
         if (is_second || !may_pass) {
             break;
         }
+        is_second = true;
         fetches.remove(asked.key, from);
     }
     co_return co_await give_alone();

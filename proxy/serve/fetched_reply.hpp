@@ -28,6 +28,7 @@ private:
                                                                      fetch_relay& relay);
     [[nodiscard]] std::unique_ptr<cache::fetch_reader> take_silent_that_spoke();
     [[nodiscard]] steady_time waited_for_until(const cache::fetch& source) const;
+    [[nodiscard]] steady_time waits_in_all_until() const;
     void lead(const std::shared_ptr<cache::fetch>& into, std::size_t pending_sights);
     void note_late_sight(const std::shared_ptr<cache::fetch>& source) const;
 

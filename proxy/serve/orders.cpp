@@ -23,6 +23,13 @@ void send_to_upstream(exchange_state& x, fetch::fetch_order& order) {
     order.told_scheme = x.asked.target.secure ? "https" : "http";
 }
 
+// It has been sent what this request would not say, and has not been answered for too long.
+bool is_silent_to(exchange_state& x, const cache::fetch& other) {
+    const auto sent = other.head() ? std::nullopt : other.asked();
+    return sent && sent->at + patience_with_another(x) <= steady_now() &&
+           !fetch::would_send(*make_order(x), *sent);
+}
+
 }  // namespace
 
 std::shared_ptr<fetch::fetch_order> make_order(exchange_state& x) {
@@ -132,18 +139,18 @@ void revalidate_behind(exchange_state& x) {
         return;
     }
     const auto other = common.fetches.find(x.asked.key, x.asked.url);
-    if (other) {  // most often, and without the lock that all threads share
-        const auto sent = other->head() ? std::nullopt : other->asked();
-        if (!sent || steady_now() < sent->at + patience_with_another(x)) {
-            return;
-        }
-        common.fetches.remove(x.asked.key, other);
+    if (other &&
+        !is_silent_to(x, *other)) {  // most often, and without the lock that all threads share
+        return;
     }
     // Before it leads: whoever followed it would be left with nothing.
     auto permit = common.unattended.enter(x.w.share_of(x.client.at),
                                           x.settings->fetches.unattended);
     if (!permit) {
         return;
+    }
+    if (other) {
+        common.fetches.remove(x.asked.key, other);
     }
     auto place = common.fetches.join_or_lead(
         x.asked.key, x.asked.url, x.out.wakeup().handle(), x.settings->fetches);

@@ -6,8 +6,10 @@
 #include "tests/scenario/figures.hpp"
 #include "tests/scenario/world.hpp"
 
+#include <chrono>
 #include <cstdint>
 #include <string>
+#include <thread>
 
 TEST_SUITE("scenario/anothers_fields") {
 
@@ -99,6 +101,32 @@ TEST_SUITE("scenario/anothers_fields") {
             }
         });
         auto all = gather(w, followers, led_by_bad);
+        for (auto& one : all.rest) {
+            CHECK(one.read().body == "good");
+        }
+    }
+
+    TEST_CASE(
+        "an origin that answers nobody for a while is asked once more now and then, not by all") {
+        using namespace std::chrono_literals;
+        constexpr auto patience_with_another = 1s;
+        auto settings = storing_settings();
+        settings["timeouts"]["origin_head"] = "4s";  // four times that
+        settings["timeouts"]["origin_connect"] = "1m";
+        world w{settings};
+        auto& go = w.origin.make_gate();
+        w.origin.on("/a", [&held = go](origin_request&, origin_connection& connection) {
+            held.wait();
+            connection.send(good);
+        });
+        const auto begun = std::chrono::steady_clock::now();
+        auto all = gather(w, followers, own);
+        REQUIRE(eventually([&] { return w.origin.count("/a") >= 3; }));
+        std::this_thread::sleep_for(a_moment);  // all who leave with the last one have left
+        const auto asked = w.origin.count("/a");
+        const auto passed = std::chrono::steady_clock::now() - begun;
+        CHECK(static_cast<std::int64_t>(asked) <= 1 + passed / patience_with_another);
+        go.open();
         for (auto& one : all.rest) {
             CHECK(one.read().body == "good");
         }

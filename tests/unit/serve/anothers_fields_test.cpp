@@ -20,11 +20,13 @@ const std::string stale = "200 OK\r\nCache-Control: max-age=60\r\nETag: \"1\"\r\
 
 // One who waits for what another has asked.
 struct waiting : led {
-    explicit waiting(const std::string& fields = others, bool has_stale = false) {
+    explicit waiting(const std::string& fields = others,
+                     bool has_stale = false,
+                     steady_time since = steady_now()) {
         if (has_stale) {
             store(stale, "hello");
         }
-        one.emplace(*this, get(fields));
+        one.emplace(*this, get(fields), since);
         CHECK(orders.size() == 0);
     }
     // The origin has been silent to that for longer than anybody waits.
@@ -235,7 +237,7 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("who finds silence twice asks alone, and has what comes first of all three") {
+TEST_CASE("who finds silence twice leads the next fetch, and has what comes first of all three") {
     waiting at;
     second next{at, "X-Mine: 2\r\n"};
     at.is_silent();
@@ -243,7 +245,7 @@ TEST_CASE("who finds silence twice asks alone, and has what comes first of all t
     next.asks(at.long_ago);
     at.sink.wakeup.notify();
     at.settle();
-    auto from = at.own(false);
+    auto from = at.own(true);
     SUBCASE("its own") {
         at.gets(from, "hello");
     }
@@ -259,6 +261,50 @@ TEST_CASE("who finds silence twice asks alone, and has what comes first of all t
     CHECK(at.one->how == ended::keep);
     CHECK(at.said().body == "hello");
     CHECK(at.sink.wholes == 1);
+}
+
+TEST_CASE("where its own fails, and a silent one may answer yet, that is waited for") {
+    waiting at{others, true};
+    at.is_silent();
+    at.own(true).fail(origin_closed);
+    at.settle();
+    REQUIRE(at.sink.sent.empty());
+    SUBCASE("it answers") {
+        at.gets(at.lead, "later");
+        CHECK(at.said().body == "later");
+    }
+    SUBCASE("it fails: so has its own, for which what is stale stands in") {
+        at.lead.fail(origin_head_timeout);
+        at.settle();
+        CHECK(at.said().body == "hello");
+        CHECK(at.said()["Cache-Status"].ends_with("detail=origin-failed"));
+    }
+    CHECK(at.one->how == ended::keep);
+    CHECK(at.orders.size() == 0);
+}
+
+TEST_CASE(
+    "nobody who has left a silent fetch waits longer in all than for one begun when it came") {
+    waiting at{others, false, steady_now() - std::chrono::hours{1}};
+    at.is_silent();
+    const auto from = at.orders.next();
+    CHECK(at.one->how == ended::keep);
+    CHECK(at.said().status == 504);
+    CHECK(from->into->abandoned());
+    CHECK(!at.lead.order->into->abandoned());
+}
+
+TEST_CASE("a silent fetch whose body is another's alone forbids nothing to one's own") {
+    waiting at;
+    at.is_silent();
+    auto from = at.own(true);
+    REQUIRE(from.order->may_store);
+    at.lead.head(fetch::test::fresh + "Content-Length: 100000000\r\n");
+    at.settle();
+    CHECK(from.order->may_store);
+    CHECK(at.sink.sent.empty());
+    at.gets(from, "hello");
+    CHECK(at.said().body == "hello");
 }
 
 TEST_CASE("a client that leaves while it waits for several leaves them all") {

@@ -152,9 +152,10 @@ struct bench {
 class asking final : sequel::owner {
 public:
     /// The next head in the client's input is answered, as far as it can be at once.
-    explicit asking(bench& on) : asking{on, on.lend()} {}
+    explicit asking(bench& on) : asking{on, on.lend(), steady_now()} {}
     /// @pre nothing stands in front of it
-    asking(bench& on, const std::string& request) : asking{on, on.lend(request)} {}
+    asking(bench& on, const std::string& request, steady_time arrived = steady_now())
+        : asking{on, on.lend(request), arrived} {}
     ~asking() {
         if (!how) {
             on_.sink.leaves();  // nobody is left waiting
@@ -174,9 +175,9 @@ public:
     }
 
 private:
-    asking(bench& on, const lent& by)
+    asking(bench& on, const lent& by, steady_time arrived)
         : on_{on},
-          one_{std::make_unique<exchange>(by, steady_now())} {
+          one_{std::make_unique<exchange>(by, arrived)} {
         begun = one_->begin();
         how = begun;
         if (!begun) {
