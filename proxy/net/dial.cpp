@@ -346,15 +346,22 @@ awaitable<attempt<tcp_socket>> dial(resolver& names,
     if (!found) {
         found = co_await names.resolve(host, until, asker);
     }
-    auto socket = co_await connect_to(names, *found, *guard, host, port, exempt, until);
+    // Half of the time is the other family's, which is often late for what makes this one silent.
+    const auto begun = steady_now();
+    const auto at_first = is_half(*found) && begun < until ? begun + (until - begun) / 2 : until;
+    auto socket = co_await connect_to(names, *found, *guard, host, port, exempt, at_first);
     if (socket || !is_half(*found) || is_our_own_lack(socket.error().code) ||
         steady_now() >= until) {
         co_return std::move(socket);
     }
+    const bool was_silent = socket.error().code == failure_code::connect_timeout;
     const auto all = co_await names.resolve_rest(host, until);
-    const attempt<resolved> rest{all ? what_is_new(*all, *found) : nullptr};
+    attempt<resolved> rest{all ? what_is_new(*all, *found) : nullptr};
     if (*rest == nullptr) {
-        co_return std::move(socket);
+        if (!was_silent || steady_now() >= until) {
+            co_return std::move(socket);
+        }
+        rest = *found;  // there is no other: it has the rest of the time, too
     }
     auto other = co_await connect_to(names, rest, *guard, host, port, exempt, until);
     if (other.has_error() && found->has_value() && says_nothing(other.error().code)) {

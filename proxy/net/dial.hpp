@@ -17,7 +17,7 @@
 namespace reprise::proxy::net {
 
 /// Connects; the socket is prepared (io.hpp). Only addresses that `guard` allows are tried. Those of a
-/// family that is late are waited for, and tried, when the others have led nowhere.
+/// family that is late are waited for, and tried, when the others have led nowhere, or are silent for half of the time.
 /// Errors: the resolver's; destination_refused, naming the address and the setting, when the guard
 /// left none; connect_refused, connect_unreachable, connect_timeout; out_of_memory when
 /// nothing_left, for one of its addresses at the least: whether it can be reached is not known then. All

@@ -302,12 +302,18 @@ void resolver::state::hear(const question_ptr& asking, std::size_t family, dns_a
         asking->grace.clear();
         forget(asking);
     }
-    const auto what = brought.what;
-    asking->heard[family] = {what, std::move(brought.why)};
-    const bool has_addresses = what == dns_answer::outcome::addresses;
-    if (has_addresses) {
-        add_addresses(*asking, brought);
+    auto& word = asking->heard[family];
+    word = {brought.what, std::move(brought.why)};
+    if (word.what == dns_answer::outcome::addresses) {
+        try {
+            add_addresses(*asking, brought);
+        } catch (const std::bad_alloc&) {
+            word.what =
+                dns_answer::outcome::failed;  // as where it is lost on its way: there may be some
+        }
     }
+    const auto what = word.what;
+    const bool has_addresses = what == dns_answer::outcome::addresses;
     if (is_last) {
         settle(*asking);
     } else if (has_addresses || what == dns_answer::outcome::no_name) {
@@ -398,7 +404,7 @@ bool resolver::state::is_ahead(const question& asking) const {
 }
 
 // Half of an answer, or none, does not displace the addresses that are known still: whoever asks for the whole asks before
-// their time is over.
+// their time is over. The same half does, as a later word.
 bool resolver::state::is_to_be_kept(const question& asking,
                                     const asked_answer& answer,
                                     steady_time now) {
@@ -407,7 +413,10 @@ bool resolver::state::is_to_be_kept(const question& asking,
         return false;
     }
     const auto* const before = asking.is_whole() ? nullptr : kept.find(asking.name, now);
-    return before == nullptr || before->answer.has_error();
+    if (before == nullptr || before->answer.has_error()) {
+        return true;
+    }
+    return answer.has_value() && (*answer)->unheard == (*before->answer)->unheard;
 }
 
 void resolver::state::settle(question& asking) {

@@ -279,6 +279,36 @@ TEST_CASE("a family that is late is connected to where the other's addresses lea
     CHECK(bench.names.asked() == 1);
 }
 
+TEST_CASE("a family that is late is connected to where the other's addresses are silent") {
+    dial_bench bench;
+    auto origin = listen_on_loopback(bench.io);
+    const auto port = origin.local_endpoint().port();
+    std::optional<silent_port> silent;
+    try {
+        silent.emplace(bench.io, ip("::1"), port);
+    } catch (const boost::system::system_error&) {
+        MESSAGE("no IPv6 here, or somebody has the port there");
+        return;
+    }
+    bench.server.set("late.test", dns_type::a, {0, {"127.0.0.1"}, 60, false, 600ms});
+    bench.server.set("late.test", dns_type::aaaa, {0, {"::1"}});
+    const auto socket = bench.to("late.test", port, false, steady_now() + 5s);
+    REQUIRE(socket.has_value());
+    CHECK(socket->remote_endpoint() == origin.local_endpoint());
+}
+
+TEST_CASE("where there is no other family silence until the deadline is a timeout still") {
+    dial_bench bench;
+    const silent_port silent{bench.io, ip("127.0.0.1")};
+    bench.server.set("slow.test", dns_type::a, {0, {"127.0.0.1"}});
+    bench.server.set("slow.test", dns_type::aaaa, {.rcode = 2, .addresses = {}});
+    const auto until = steady_now() + 400ms;
+    const auto socket = bench.to("slow.test", silent.port(), false, until);
+    REQUIRE(socket.has_error());
+    CHECK(socket.error().code == failure_code::connect_timeout);
+    CHECK(steady_now() >= until);
+}
+
 TEST_CASE("where no family can be connected to, the one that refused is named") {
     dial_bench bench;
     const closed_port closed{bench.io};

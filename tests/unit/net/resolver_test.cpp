@@ -320,6 +320,53 @@ TEST_CASE("who wants both families gets one, when there is no more time for the 
     CHECK((*found)->unheard == ip_family::v6);
 }
 
+TEST_CASE("of one family a later answer takes the place of an earlier one") {
+    with_dns test;
+    test.server.set("half.test", dns_type::a, {0, {"192.0.2.1"}});
+    test.server.set("half.test", dns_type::aaaa, {.rcode = 2, .addresses = {}});
+    resolver names{test.timer, test.options};
+    const auto whole = [&] {
+        return answer_texts(test.finish(names.resolve_whole("half.test", late())));
+    };
+    REQUIRE(whole() == list{"192.0.2.1"});
+    test.server.set("half.test", dns_type::a, {0, {"192.0.2.2"}});
+    REQUIRE(whole() == list{"192.0.2.2"});
+    CHECK(answer_texts(test.ask(names, "half.test")) == list{"192.0.2.2"});
+    // But not that of the other family.
+    test.server.set("half.test", dns_type::a, {.rcode = 2, .addresses = {}});
+    test.server.set("half.test", dns_type::aaaa, {0, {"2001:db8::1"}});
+    REQUIRE(whole() == list{"2001:db8::1"});
+    CHECK(answer_texts(test.ask(names, "half.test")) == list{"192.0.2.2"});
+}
+
+TEST_CASE("addresses that there is no memory for are not heard of, and not taken for none") {
+    with_dns test;
+    list many;
+    for (int i = 0; i < 28; ++i) {
+        many.push_back("192.0.2." + std::to_string(i));
+    }
+    test.server.set("many.test", dns_type::a, {0, many, 60, false, 200ms});
+    test.server.set("many.test", dns_type::aaaa, {0, {"2001:db8::1"}});
+    unsigned halves = 0;
+    for (unsigned still = 0; still < 4; ++still) {
+        CAPTURE(still);
+        resolver names{test.timer, test.options};
+        std::optional<answer> found;
+        test.start(test_loop::put_into(names.resolve_whole("many.test", late()), found));
+        test.run_for(50ms);
+        {
+            constexpr std::size_t least = 400;  // of bytes: a list of so many addresses
+            const memory_ends lack{still, 1, least};
+            test.run_until([&] { return found.has_value(); });
+        }
+        REQUIRE((found && *found));
+        const auto& heard = ***found;
+        CHECK((heard.unheard || heard.addresses.size() == 29));
+        halves += heard.unheard == ip_family::v4 ? 1 : 0;
+    }
+    CHECK(halves > 0);
+}
+
 TEST_CASE("a family that failed is asked for anew by whoever wants both, and by nobody else") {
     with_dns test;
     test.server.set("half.test", dns_type::a, {0, {"192.0.2.1"}});
