@@ -386,7 +386,8 @@ void server::start_admin(const config::admin_options& options, given_sockets& gi
 void server::publish(thread::settings_ptr next) {
     {
         const std::lock_guard lock{settings_guard_};
-        former_.push_back(std::exchange(settings_, next));
+        former_.push_back(settings_);
+        settings_ = next;
     }
     const std::lock_guard lock{book_guard_};
     book_waits_ = false;

@@ -127,8 +127,8 @@ private:
     /// Has the peers of these settings in that book, of which nobody is told before publish(). Waits for
     /// the loop that minds them, not for ever: then they come later, and so they do where there is no memory for
     /// them: a remark says that. @pre turn_guard_ is held, and peers
-    [[nodiscard]] std::optional<std::string> tell_peers(const thread::settings_ptr& next,
-                                                        peer::parent_credentials credentials);
+    [[nodiscard]] std::string_view tell_peers(const thread::settings_ptr& next,
+                                              peer::parent_credentials credentials);
     [[nodiscard]] awaitable<void> adopt_peers(std::shared_ptr<peers_to_adopt> told);
     void free_former_settings();
     std::vector<std::string> take_over(config::options next);

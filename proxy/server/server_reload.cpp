@@ -168,12 +168,14 @@ std::vector<std::string> server::take_over(config::options next) {
     common_.advice.adopt(options, common_.admission, steady_now());
     common_.store.set_exponent(common_.advice.exponent());
     admin_->reconfigure(options.admin, std::move(gate));
+    std::string_view remark;
     if (common_.peers) {
-        if (auto remark = tell_peers(made, std::move(credentials))) {
-            remarks.push_back(std::move(*remark));
-        }
+        remark = tell_peers(made, std::move(credentials));
     }
     publish(made);
+    if (!remark.empty()) {
+        remarks.emplace_back(remark);
+    }
     return remarks;
 }
 
@@ -222,9 +224,10 @@ awaitable<void> server::adopt_peers(std::shared_ptr<peers_to_adopt> told) {
 }
 
 // A new peer is one from the first request under the new settings on: else a tunnel would lead to it meanwhile, or
-// peering.never_direct refuse everything for want of parents that come with it. So the book waits for publish().
-std::optional<std::string> server::tell_peers(const thread::settings_ptr& next,
-                                              peer::parent_credentials credentials) {
+// peering.never_direct refuse everything for want of parents that come with it. So the book waits for publish(), which
+// must come then: nothing that is said of the peers here takes memory.
+std::string_view server::tell_peers(const thread::settings_ptr& next,
+                                    peer::parent_credentials credentials) {
     const auto told = std::make_shared<peers_to_adopt>(next, std::move(credentials));
     auto tried = told->tried.get_future();
     auto& home = workers_.front()->w.io;
@@ -245,17 +248,17 @@ std::optional<std::string> server::tell_peers(const thread::settings_ptr& next,
         throw;
     }
     if (common_.draining.load(std::memory_order_relaxed)) {
-        return std::nullopt;
+        return {};
     }
     if (tried.wait_for(reload_patience) != std::future_status::ready) {
         return "warning: peers: not taken over yet: that waits for the thread that minds them";
     }
     try {
         tried.get();
-        return std::nullopt;
+        return {};
     } catch (const std::exception& failed) {
-        return "warning: peers: not taken over yet (" + std::string{failed.what()} +
-               "): that is tried again each second";
+        log::warn("settings: peers: ", failed.what());
+        return "warning: peers: not taken over yet: that is tried again each second";
     }
 }
 
