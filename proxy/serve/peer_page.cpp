@@ -6,7 +6,9 @@
 
 #include <boost/asio/steady_timer.hpp>
 
+#include <algorithm>
 #include <chrono>
+#include <cstddef>
 
 namespace reprise::proxy::serve {
 
@@ -17,10 +19,11 @@ constexpr std::chrono::seconds longest_wait{60};
 constexpr std::chrono::milliseconds between_waits{100};
 
 // What is sent here is made anew again and again, so that each of many slow readers may keep one of its own. A sibling gives
-// a digest up behind 55 seconds (peer/digest_fetch: thirty, and what it waits for news), and figures behind five; a Squid has
-// begun to ask for the next behind five minutes.
+// a digest up behind 55 seconds (peer/digest_fetch: thirty, and what it waits for news), and figures behind five. A Squid, which
+// asks for no other meanwhile, has five minutes, and a second for each 4 KiB of a large one.
 constexpr std::chrono::seconds sibling_takes_at_most{60};
-constexpr std::chrono::seconds squid_takes_at_most{300};
+constexpr std::chrono::seconds squid_takes_so_long{300};
+constexpr std::size_t bytes_in_a_second = 4096;
 
 std::string_view text_of(const std::vector<std::byte>& bytes) noexcept {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -136,8 +139,9 @@ awaitable<ended> peer_page::send_until(steady_time until) {
 }
 
 awaitable<ended> peer_page::send_in_two(const peer::resource_answer& page) {
-    const auto until = steady_now() + squid_takes_at_most;
     const auto body = text_of(*page.body);
+    const std::chrono::seconds for_its_size{body.size() / bytes_in_a_second};
+    const auto until = steady_now() + std::max(squid_takes_so_long, for_its_size);
     x_.out.add(body.substr(0, page.first));
     auto sent = co_await send_until(until);
     if (sent != ended::keep) {
