@@ -157,6 +157,18 @@ std::string text_of(const ordered_json& settings, const notes& told) {
     return out.append("}\n");
 }
 
+namespace {
+
+bool has_forward(const ordered_json& settings) {
+    const auto listeners = settings.find("listeners");
+    return listeners == settings.end() ||
+           std::any_of(listeners->begin(), listeners->end(), [](const ordered_json& one) {
+               return !one.is_object() || one.value("mode", "forward") == "forward";
+           });
+}
+
+}  // namespace
+
 void drop_refused(ordered_json& settings, notes& told) {
     // Each round takes at least one value out, or ends.
     for (;;) {
@@ -188,8 +200,8 @@ void drop_refused(ordered_json& settings, notes& told) {
                                         one->path == "access.request_ports" ||
                                         one->path == "peering.never_direct";
                 auto why = config::to_string(*one);
-                if (one->path ==
-                    "access.deny_destinations") {  // all of it, since there are too many
+                // All of it, since there are too many; where no listener is forward neither would be looked at.
+                if (one->path == "access.deny_destinations" && has_forward(settings)) {
                     why += "; write the hosts into a file and name that in access.block_lists";
                 }
                 told.push_back(

@@ -348,6 +348,12 @@ TEST_SUITE("from_squid/conversion") {
         CHECK(r.options.access.deny_destinations.empty());
         CHECK(r.says(fate::laxer, "access.block_lists"));
         CHECK(r.made.settings.find("access.block_lists") != std::string::npos);
+        const auto front = settings_of(
+            "http_port 80 accel defaultsite=a.example no-vhost\n"
+            "cache_peer 10.0.0.1 parent 8080 0 originserver\n"
+            "acl banned dstdomain bad.example\nhttp_access deny banned\nhttp_access allow all\n");
+        CHECK(front.says(fate::laxer, "no listener is forward"));
+        CHECK(front.made.settings.find("access.block_lists") == std::string::npos);
     }
 
     TEST_CASE("that a client's Host decides which site is meant is said where it did not") {
