@@ -82,6 +82,16 @@ ask() {
     fi
 }
 
+# ask_all PROXY FROM URL...: GET of each, by one curl; a line with the status of each.
+ask_all() {
+    local at=$1 from=$2 url urls=()
+    shift 2
+    for url; do
+        urls+=(-o /dev/null "$url")
+    done
+    curl -sS --max-time 20 --interface "$from" -x "http://$at" -w '%{http_code}\n' "${urls[@]}" 2>>"$work/asked.log" || true
+}
+
 # verdict STATUS: allowed or denied; what could not be reached was allowed.
 verdict() {
     case $1 in
@@ -110,10 +120,28 @@ stricter() {
 compared=0
 # compare CLIENT FROM METHOD URL
 compare() {
-    local theirs ours key="$1 $3 $4"
-    key=${key%/hello*}
-    theirs=$(verdict "$(ask "$squid" "$2" "$3" "$4")")
-    ours=$(verdict "$(ask "$proxy" "$2" "$3" "$4")")
+    judge "$1 $3 $4" "$(ask "$squid" "$2" "$3" "$4")" "$(ask "$proxy" "$2" "$3" "$4")"
+}
+
+# compare_all CLIENT FROM URL...
+compare_all() {
+    local client=$1 from=$2 of_theirs of_ours
+    shift 2
+    mapfile -t of_theirs < <(ask_all "$squid" "$from" "$@")
+    mapfile -t of_ours < <(ask_all "$proxy" "$from" "$@")
+    ((${#of_theirs[@]} == $# && ${#of_ours[@]} == $#)) || fail "$conf: $client: not every request has a status"
+    while (($#)); do
+        judge "$client GET $1" "${of_theirs[0]}" "${of_ours[0]}"
+        of_theirs=("${of_theirs[@]:1}") of_ours=("${of_ours[@]:1}")
+        shift
+    done
+}
+
+# judge WHAT THEIRS OURS: what was asked, and both statuses
+judge() {
+    local theirs ours key=${1%/hello*}
+    theirs=$(verdict "$2")
+    ours=$(verdict "$3")
     compared=$((compared + 1))
     [[ $theirs == "$ours" ]] && return
     if [[ $ours == allowed ]]; then
@@ -147,12 +175,12 @@ for conf in distribution office packages child accelerator cluster private egres
         name=${client%=*}
         [[ $conf/$name == school/home ]] && continue
         from=${client#*=}
-        for host in www.site.test sub.blocked.test bad.test deep.worse.test registry.test; do
-            [[ $conf == accelerator && $host != www.site.test ]] && continue
-            compare "$name" "$from" GET "http://$host:$pages/hello"
-        done
-        [[ $conf == accelerator ]] && continue
-        compare "$name" "$from" GET "http://www.site.test:25/hello"
+        if [[ $conf == accelerator ]]; then
+            compare "$name" "$from" GET "http://www.site.test:$pages/hello"
+            continue
+        fi
+        compare_all "$name" "$from" http://{www.site,sub.blocked,bad,deep.worse,registry}.test:"$pages/hello" \
+            http://www.site.test:25/hello
         compare "$name" "$from" CONNECT "http://www.site.test:$pages/hello"
     done
     from=127.0.0.1
