@@ -19,8 +19,9 @@
 // ends every connection is asked twice, and then once, in its line, for each who is unlike both leaders.
 //
 // A silent fetch is left only as one to rely on: it may be slow and nothing else, and its answer is taken if it comes before
-// that of the next, and where the next fails. As many wait for a slow origin at once as a crowd has patience for: one
-// more with each round, never one for each of them. And nobody waits longer in all than for a fetch of its own.
+// that of the next, and where the next fails. If it proves to be for its own client alone, nobody waits for the next ones
+// either. So a slow origin is asked once more with each round, and not by each of a crowd. And nobody follows others
+// longer in all than a fetch of its own would have taken.
 
 namespace reprise::proxy::serve {
 
@@ -125,8 +126,12 @@ awaitable<std::optional<ended_or_next>> fetched_reply::give_first(cache::fetch_r
             auto out = co_await other.take(*spoke);
             co_return std::move(out);
         }
+        if (is_unshared_ && relay.follows()) {
+            co_return std::nullopt;
+        }
         const auto now = steady_now();
-        const auto in_all = silent_.empty() ? steady_time::max() : waits_in_all_until();
+        const auto in_all = failed || relay.follows() || x_.is_handed_on() ? waits_in_all_until()
+                                                                           : steady_time::max();
         if (in_all <= now || (failed && silent_.empty())) {
             in_hand.leave();
             silent_.clear();
@@ -162,6 +167,8 @@ std::unique_ptr<cache::fetch_reader> fetched_reply::take_silent_that_spoke() {
         }
         fetch_relay relay{x_, *order_, fetch_role::awaits};
         const bool answers = came.what != event::failed && relay.accepts(**one);
+        is_unshared_ = is_unshared_ || (came.what == event::head && !answers &&
+                                        !cache::is_passing(came.head->status));
         auto spoke = std::move(*one);
         one = silent_.erase(one);
         if (answers) {
@@ -181,9 +188,12 @@ steady_time fetched_reply::waited_for_until(const cache::fetch& source) const {
     return fetch::would_send(*order_, *sent) ? steady_time::max() : sent->at + patience;
 }
 
-// Whoever has left a silent fetch: as long as for one that was begun when it came. A node that has handed it on waits as long for
-// its home (fetch/upstream.cpp).
+// Whoever has left a silent fetch follows others as long as for one that was begun when it came. Its own has a time of its
+// own, but where another node has handed its request on, which waits no longer for this one (fetch/upstream.cpp).
 steady_time fetched_reply::waits_in_all_until() const {
+    if (silent_.empty()) {
+        return steady_time::max();
+    }
     const auto& times = x_.settings->options.timeouts;
     return x_.started + times.origin_connect + times.origin_head;
 }
@@ -230,6 +240,11 @@ awaitable<ended_or_next> fetched_reply::give_together() {
             silent_.push_back(std::move(place.reader));
             fetches.remove(asked.key, from);
             continue;
+        }
+        if (is_unshared_) {
+            order_->validate_nothing();
+            ask_as_the_client_does(x_, *order_);
+            break;
         }
         if (relay.was_anothers_alone()) {
             order_->may_store = false;

@@ -35,6 +35,8 @@ private:
     exchange_state& x_;
     std::shared_ptr<fetch::fetch_order> order_;
     bool is_silent_ = false;  // the fetch in hand, for too long
+    bool is_unshared_ =
+        false;  // what a silent one has brought, and so what the next ones will, probably
     /// Those that were. Whichever speaks first is the answer.
     std::vector<std::unique_ptr<cache::fetch_reader>> silent_;
 };

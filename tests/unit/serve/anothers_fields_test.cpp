@@ -283,15 +283,36 @@ TEST_CASE("where its own fails, and a silent one may answer yet, that is waited 
     CHECK(at.orders.size() == 0);
 }
 
-TEST_CASE(
-    "nobody who has left a silent fetch waits longer in all than for one begun when it came") {
+TEST_CASE("nobody who has left a silent fetch follows others longer than one begun when it came") {
     waiting at{others, false, steady_now() - std::chrono::hours{1}};
+    second next{at, "X-Mine: 2\r\n"};
+    next.asks(steady_now());
     at.is_silent();
-    const auto from = at.orders.next();
+    CHECK(at.orders.size() == 0);
     CHECK(at.one->how == ended::keep);
     CHECK(at.said().status == 504);
-    CHECK(from->into->abandoned());
     CHECK(!at.lead.order->into->abandoned());
+}
+
+TEST_CASE("its own fetch has a time of its own") {
+    waiting at{others, false, steady_now() - std::chrono::hours{1}};
+    at.is_silent();
+    auto from = at.own(true);
+    at.gets(from, "hello");
+    CHECK(at.said().body == "hello");
+}
+
+TEST_CASE("where what comes late of a silent fetch is for its client alone, each asks for itself") {
+    waiting at;
+    second next{at, "X-Mine: 2\r\n"};
+    next.asks(steady_now());
+    at.is_silent();
+    REQUIRE(at.orders.size() == 0);
+    at.lead.head("200 OK\r\nCache-Control: private\r\nContent-Length: 5\r\n");
+    at.settle();
+    auto from = at.own(false);
+    at.gets(from, "hello");
+    CHECK(at.said().body == "hello");
 }
 
 TEST_CASE("a silent fetch whose body is another's alone forbids nothing to one's own") {
