@@ -355,13 +355,14 @@ awaitable<attempt<tcp_socket>> dial(resolver& names,
         co_return std::move(socket);
     }
     const bool was_silent = socket.error().code == failure_code::connect_timeout;
-    const auto all = co_await names.resolve_rest(host, until);
+    const auto heard_by = was_silent ? steady_now() : until;  // what is there by now, or what comes
+    const auto all = co_await names.resolve_rest(host, heard_by);
     attempt<resolved> rest{all ? what_is_new(*all, *found) : nullptr};
     if (*rest == nullptr) {
         if (!was_silent || steady_now() >= until) {
             co_return std::move(socket);
         }
-        rest = *found;  // there is no other: it has the rest of the time, too
+        rest = *found;  // there is no other yet: it has the rest of the time, too
     }
     auto other = co_await connect_to(names, rest, *guard, host, port, exempt, until);
     if (other.has_error() && found->has_value() && says_nothing(other.error().code)) {

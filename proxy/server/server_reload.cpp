@@ -169,6 +169,10 @@ std::vector<std::string> server::take_over(config::options next) {
     common_.store.set_exponent(common_.advice.exponent());
     admin_->reconfigure(options.admin, std::move(gate));
     std::string_view remark;
+    {
+        const std::lock_guard lock{settings_guard_};
+        former_.reserve(former_.size() + 1);  // for publish()
+    }
     if (common_.peers) {
         remark = tell_peers(made, std::move(credentials));
     }

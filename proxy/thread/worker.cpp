@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <openssl/rand.h>
 #include <stdexcept>
 #include <string_view>
@@ -56,10 +57,16 @@ const filter::hash_secret* attach_disk(cache::store& store,
     settings.by_wait = cache::goes_by_wait(all.caching.objective);
     settings.choosy = options.selective;
     settings.told = told;
-    store.attach(
-        std::make_unique<cache::disk::tier>(
-            settings, cache::disk::system_files(), store.purges(), store.memory().invalidated()),
-        options.write);
+    try {
+        store.attach(std::make_unique<cache::disk::tier>(settings,
+                                                         cache::disk::system_files(),
+                                                         store.purges(),
+                                                         store.memory().invalidated()),
+                     options.write);
+    } catch (const std::bad_alloc&) {
+        throw std::runtime_error{"disk.path: " + options.path +
+                                 ": there is no memory to open this store"};
+    }
     return &store.disk()->secret();
 }
 

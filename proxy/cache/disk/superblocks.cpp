@@ -22,10 +22,12 @@ bool is_missing(const result<superblock>& copy) noexcept {
 result<superblock> read_one(filesystem& files, const std::string& path) {
     const auto opened = files.open(path, open_mode::read);
     if (!opened) {
+        throw_if_no_memory(opened.error());
         return opened.error();
     }
     superblock_image image{};
     if (const auto failed = read_all(**opened, 0, std::as_writable_bytes(std::span{image}))) {
+        throw_if_no_memory(failed);
         return failed;
     }
     return read_superblock(image);

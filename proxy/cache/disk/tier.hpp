@@ -172,7 +172,7 @@ public:
     /// with smaller ones (resizing.hpp).
     /// @throws std::runtime_error (path and reason) when another process holds it, when it is of
     ///         another format, when it can't be made at all, or when it is to be begun anew and who
-    ///         lent it still reads it: then nothing in it was changed; std::bad_alloc, likewise
+    ///         lent it still reads it: then nothing in it was changed; std::bad_alloc
     /// `purges` gets back the bans that the journal kept, their epochs included.
     tier(const tier_settings& settings,
          std::shared_ptr<filesystem> files,

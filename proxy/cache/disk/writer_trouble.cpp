@@ -47,6 +47,9 @@ bool writer::go_on_without_memory(std::unique_lock<std::mutex>& lock) {
             (void)wake_.wait_for(lock, between_last_tries, [] { return false; });
             return true;
         }
+        lock.unlock();
+        (void)tail_.close();  // which takes none: what it has taken in is newer than what is there
+        lock.lock();
         log::error("disk: ", core_->settings.path, ": no memory: the last purges may not be kept");
         return false;
     }

@@ -518,7 +518,16 @@ TEST_SUITE("cache/disk/no_memory") {
         s.close();
         files->fail_when(any_of_journal, boost::system::errc::not_enough_memory);
         CHECK_THROWS_AS(s.begin_to_open(), std::bad_alloc);
-        files->set_hook({});
+        for (const std::string super : {"/store/store", "/store/store.copy"}) {
+            CAPTURE(super);
+            files->fail_when(
+                [&super](operation what, std::string_view path) {
+                    return what == operation::read && path == super;
+                },
+                boost::system::errc::not_enough_memory);
+            CHECK_THROWS_AS(s.begin_to_open(), std::bad_alloc);
+            files->set_hook({});
+        }
         s.open();
         CHECK(s.has(url_of(2)));
     }
