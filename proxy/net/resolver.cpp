@@ -308,8 +308,8 @@ void resolver::state::hear(const question_ptr& asking, std::size_t family, dns_a
         try {
             add_addresses(*asking, brought);
         } catch (const std::bad_alloc&) {
-            word.what =
-                dns_answer::outcome::failed;  // as where it is lost on its way: there may be some
+            // As where it is lost on its way: there may be some.
+            word.what = dns_answer::outcome::failed;
         }
     }
     const auto what = word.what;

@@ -20,10 +20,27 @@
 //
 // A silent fetch is left only as one to rely on: it may be slow and nothing else, and its answer is taken if it comes before
 // that of the next, and where the next fails. If it proves to be for its own client alone, nobody waits for the next ones
-// either. So a slow origin is asked once more with each round, and not by each of a crowd. And nobody follows others
-// longer in all than a fetch of its own would have taken.
+// either. Behind the second silence each asks alone, for who leads may have had the next leaders prepared; but all of a thread who
+// do take half of the connections that an origin may have, so that its other URLs have the rest. Whoever finds none of those free
+// goes on to the next leader's, and follows others no longer in all than a fetch of its own would have taken.
 
 namespace reprise::proxy::serve {
+
+namespace {
+
+/// One more while it lives.
+class counted {
+public:
+    explicit counted(unsigned& many) noexcept : many_{many} { ++many_; }
+    ~counted() { --many_; }
+    counted(const counted&) = delete;
+    counted& operator=(const counted&) = delete;
+
+private:
+    unsigned& many_;
+};
+
+}  // namespace
 
 awaitable<ended_or_next> fetched_reply::give(const answers::fetched& what) {
     return x_.out.version == 11 && x_.is_handed_on() ? give_handed_on(what) : give_as_asked(what);
@@ -126,7 +143,7 @@ awaitable<std::optional<ended_or_next>> fetched_reply::give_first(cache::fetch_r
             auto out = co_await other.take(*spoke);
             co_return std::move(out);
         }
-        if (is_unshared_ && relay.follows()) {
+        if (leaves_ == leaving::unshared && relay.follows()) {
             co_return std::nullopt;
         }
         const auto now = steady_now();
@@ -143,7 +160,7 @@ awaitable<std::optional<ended_or_next>> fetched_reply::give_first(cache::fetch_r
         const auto until = relay.follows() && !failed ? waited_for_until(*in_hand.source())
                                                       : steady_time::max();
         if (until <= now) {
-            is_silent_ = true;
+            leaves_ = leaving::silent;
             co_return std::nullopt;
         }
         const auto waited = co_await x_.out.wait(std::min(until, in_all));
@@ -167,8 +184,9 @@ std::unique_ptr<cache::fetch_reader> fetched_reply::take_silent_that_spoke() {
         }
         fetch_relay relay{x_, *order_, fetch_role::awaits};
         const bool answers = came.what != event::failed && relay.accepts(**one);
-        is_unshared_ = is_unshared_ || (came.what == event::head && !answers &&
-                                        !cache::is_passing(came.head->status));
+        if (came.what == event::head && !answers && !cache::is_passing(came.head->status)) {
+            leaves_ = leaving::unshared;
+        }
         auto spoke = std::move(*one);
         one = silent_.erase(one);
         if (answers) {
@@ -205,6 +223,7 @@ steady_time fetched_reply::waits_in_all_until() const {
 awaitable<ended_or_next> fetched_reply::give_together() {
     auto& fetches = x_.w.common.fetches;
     const auto& asked = x_.asked;
+    unsigned silences = 0;
     for (bool is_second = false;;) {
         auto place = fetches.join_or_lead(
             asked.key, asked.url, x_.out.wakeup().handle(), x_.settings->fetches);
@@ -236,12 +255,19 @@ awaitable<ended_or_next> fetched_reply::give_together() {
         x_.w.counts.collapsed_released.add();
         const auto from = place.reader->source();
         const auto head = from->head();
-        if (std::exchange(is_silent_, false)) {
+        if (leaves_ == leaving::silent) {
+            leaves_ = leaving::no;
             silent_.push_back(std::move(place.reader));
             fetches.remove(asked.key, from);
+            auto& lone = x_.w.lone_fetches;
+            if (++silences > 1 && lone < x_.settings->options.origins.connections / 2) {
+                const counted one{lone};
+                auto alone = co_await give_alone();
+                co_return std::move(alone);
+            }
             continue;
         }
-        if (is_unshared_) {
+        if (leaves_ == leaving::unshared) {
             order_->validate_nothing();
             ask_as_the_client_does(x_, *order_);
             break;

@@ -5,6 +5,7 @@
 #include "proxy/serve/exchange_state.hpp"
 #include "proxy/serve/fetch_relay.hpp"
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -34,10 +35,11 @@ private:
 
     exchange_state& x_;
     std::shared_ptr<fetch::fetch_order> order_;
-    bool is_silent_ = false;  // the fetch in hand, for too long
-    bool is_unshared_ =
-        false;  // what a silent one has brought, and so what the next ones will, probably
-    /// Those that were. Whichever speaks first is the answer.
+    /// Why the fetch in hand is left, where not for what it has brought: it says nothing, or one that had said nothing has brought
+    /// what is for its own client alone, as this one will, probably.
+    enum class leaving : std::uint8_t { no, silent, unshared };
+    leaving leaves_ = leaving::no;
+    /// Those that were silent. Whichever speaks first is the answer.
     std::vector<std::unique_ptr<cache::fetch_reader>> silent_;
 };
 

@@ -139,8 +139,8 @@ void revalidate_behind(exchange_state& x) {
         return;
     }
     const auto other = common.fetches.find(x.asked.key, x.asked.url);
-    if (other &&
-        !is_silent_to(x, *other)) {  // most often, and without the lock that all threads share
+    // Most often, and without the lock that all threads share.
+    if (other && !is_silent_to(x, *other)) {
         return;
     }
     // Before it leads: whoever followed it would be left with nothing.

@@ -22,8 +22,8 @@ constexpr std::chrono::milliseconds between_waits{100};
 // a digest up behind 55 seconds (peer/digest_fetch: thirty, and what it waits for news), and figures behind five. A Squid, which
 // asks for no other meanwhile, has five minutes, and a second for each 4 KiB of a large one.
 constexpr std::chrono::seconds sibling_takes_at_most{60};
-constexpr std::chrono::seconds squid_takes_so_long{300};
-constexpr std::size_t bytes_in_a_second = 4096;
+constexpr std::chrono::seconds squid_has_at_least{300};
+constexpr std::size_t bytes_a_second = 4096;
 
 std::string_view text_of(const std::vector<std::byte>& bytes) noexcept {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -140,8 +140,8 @@ awaitable<ended> peer_page::send_until(steady_time until) {
 
 awaitable<ended> peer_page::send_in_two(const peer::resource_answer& page) {
     const auto body = text_of(*page.body);
-    const std::chrono::seconds for_its_size{body.size() / bytes_in_a_second};
-    const auto until = steady_now() + std::max(squid_takes_so_long, for_its_size);
+    const std::chrono::seconds for_its_size{body.size() / bytes_a_second};
+    const auto until = steady_now() + std::max(squid_has_at_least, for_its_size);
     x_.out.add(body.substr(0, page.first));
     auto sent = co_await send_until(until);
     if (sent != ended::keep) {

@@ -192,6 +192,7 @@ struct worker {
     std::optional<worker_peers> peers;  ///< none: there are no peers
     net::list_link connections;         ///< of clients: client_connections, which enter and leave
     byte_sample sampled;                ///< of answers, for common.by_bytes
+    unsigned lone_fetches = 0;          ///< of requests that a silent fetch of all was left for
     unsigned watched = 0;  ///< sessions that wait now; the watch runs while there are any
     net::deadline watch;
 

@@ -237,7 +237,7 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("who finds silence twice leads the next fetch, and has what comes first of all three") {
+TEST_CASE("who finds silence twice asks alone, and has what comes first of all three") {
     waiting at;
     second next{at, "X-Mine: 2\r\n"};
     at.is_silent();
@@ -245,7 +245,8 @@ TEST_CASE("who finds silence twice leads the next fetch, and has what comes firs
     next.asks(at.long_ago);
     at.sink.wakeup.notify();
     at.settle();
-    auto from = at.own(true);
+    auto from = at.own(false);
+    CHECK(at.at.w.lone_fetches == 1);
     SUBCASE("its own") {
         at.gets(from, "hello");
     }
@@ -261,6 +262,21 @@ TEST_CASE("who finds silence twice leads the next fetch, and has what comes firs
     CHECK(at.one->how == ended::keep);
     CHECK(at.said().body == "hello");
     CHECK(at.sink.wholes == 1);
+    CHECK(at.at.w.lone_fetches == 0);
+}
+
+TEST_CASE("where those who ask alone have half of an origin's connections, the next leader's is "
+          "waited for") {
+    waiting at;
+    at.at.w.lone_fetches = at.at.settings->options.origins.connections / 2;
+    second next{at, "X-Mine: 2\r\n"};
+    at.is_silent();
+    next.asks(at.long_ago);
+    at.sink.wakeup.notify();
+    at.settle();
+    auto from = at.own(true);
+    at.gets(from, "hello");
+    CHECK(at.said().body == "hello");
 }
 
 TEST_CASE("where its own fails, and a silent one may answer yet, that is waited for") {
