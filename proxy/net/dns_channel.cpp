@@ -69,21 +69,21 @@ std::string as_csv(const std::vector<config::endpoint>& servers) {
     return csv;
 }
 
-dns_answer::outcome outcome_of(int status) {
+dns_answer::kind kind_by_status(int status) {
     switch (status) {
-    case ARES_ENODATA: return dns_answer::outcome::no_address;
-    case ARES_ENOTFOUND: return dns_answer::outcome::no_name;
-    case ARES_ETIMEOUT: return dns_answer::outcome::timed_out;
+    case ARES_ENODATA: return dns_answer::kind::no_address;
+    case ARES_ENOTFOUND: return dns_answer::kind::no_name;
+    case ARES_ETIMEOUT: return dns_answer::kind::timed_out;
     case ARES_ECANCELLED:
-    case ARES_EDESTRUCTION: return dns_answer::outcome::cancelled;
-    default: return dns_answer::outcome::failed;
+    case ARES_EDESTRUCTION: return dns_answer::kind::cancelled;
+    default: return dns_answer::kind::failed;
     }
 }
 
 dns_answer read_answer(int status, const ares_addrinfo* info) {
     dns_answer answer;
     if (status != ARES_SUCCESS || info == nullptr) {
-        answer.what = outcome_of(status);
+        answer.what = kind_by_status(status);
         answer.why = ares_strerror(status);
         return answer;
     }
@@ -106,8 +106,8 @@ dns_answer read_answer(int status, const ares_addrinfo* info) {
         }
         ttl = std::min(ttl, each->ai_ttl);
     }
-    answer.what = answer.addresses.empty() ? dns_answer::outcome::no_address
-                                           : dns_answer::outcome::addresses;
+    answer.what = answer.addresses.empty() ? dns_answer::kind::no_address
+                                           : dns_answer::kind::addresses;
     answer.ttl = std::chrono::seconds{std::max(ttl, 0)};
     return answer;
 }

@@ -22,7 +22,7 @@ namespace reprise::proxy::net {
 
 /// What one question brought.
 struct dns_answer {
-    enum class outcome : std::uint8_t {
+    enum class kind : std::uint8_t {
         addresses,
         no_address,  ///< the name exists, but not in this family
         no_name,     ///< NXDOMAIN
@@ -30,7 +30,7 @@ struct dns_answer {
         failed,  ///< the servers failed, refused, or answered nonsense
         cancelled,
     };
-    outcome what = outcome::failed;
+    kind what = kind::failed;
     std::vector<asio::ip::address> addresses;
     std::chrono::seconds ttl{0};  ///< the least of all records that led here, aliases included
     std::string why;              ///< c-ares's own words when there are no addresses

@@ -110,14 +110,13 @@ asked_answer failed(failure_code code, std::string_view host, std::string_view w
 struct resolver::state {
     /// What a family brought beside its addresses.
     struct word {
-        dns_answer::outcome what = dns_answer::outcome::failed;
+        dns_answer::kind what = dns_answer::kind::failed;
         std::string why;
 
         /// The server has said whether there are addresses.
         [[nodiscard]] bool was_heard() const noexcept {
-            using outcome = dns_answer::outcome;
-            return what == outcome::addresses || what == outcome::no_address ||
-                   what == outcome::no_name;
+            using kind = dns_answer::kind;
+            return what == kind::addresses || what == kind::no_address || what == kind::no_name;
         }
     };
     struct question {
@@ -304,19 +303,19 @@ void resolver::state::hear(const question_ptr& asking, std::size_t family, dns_a
     }
     auto& word = asking->heard[family];
     word = {brought.what, std::move(brought.why)};
-    if (word.what == dns_answer::outcome::addresses) {
+    if (word.what == dns_answer::kind::addresses) {
         try {
             add_addresses(*asking, brought);
         } catch (const std::bad_alloc&) {
             // As where it is lost on its way: there may be some.
-            word.what = dns_answer::outcome::failed;
+            word.what = dns_answer::kind::failed;
         }
     }
     const auto what = word.what;
-    const bool has_addresses = what == dns_answer::outcome::addresses;
+    const bool has_addresses = what == dns_answer::kind::addresses;
     if (is_last) {
         settle(*asking);
-    } else if (has_addresses || what == dns_answer::outcome::no_name) {
+    } else if (has_addresses || what == dns_answer::kind::no_name) {
         // The other family gets a little longer: a server that loses AAAA questions must not hold
         // up every connection for its whole timeout. One that says of a name that has no AAAA record that
         // there is no such name (RFC 4074 4.2) says otherwise of the other family.
@@ -361,8 +360,8 @@ asked_answer resolver::state::conclude(const question& asking,
         }
         return as_resolved(asking.addresses, until, unheard);
     }
-    using outcome = dns_answer::outcome;
-    const auto heard = [&](outcome what) -> const word* {
+    using kind = dns_answer::kind;
+    const auto heard = [&](kind what) -> const word* {
         const auto found = std::find_if(std::begin(asking.heard),
                                         std::end(asking.heard),
                                         [=](const word& each) { return each.what == what; });
@@ -371,27 +370,25 @@ asked_answer resolver::state::conclude(const question& asking,
     const auto briefly = now + std::min(options.negative_ttl, longest_hold_of_failures);
     // Not found is a conclusion only when a server says so of the name, or of both families.
     until = now + options.negative_ttl;
-    if (heard(outcome::no_name) != nullptr &&
-        (who == wanted_of::either_family || asking.is_whole())) {
+    if (heard(kind::no_name) != nullptr && (who == wanted_of::either_family || asking.is_whole())) {
         if (!asking.is_whole()) {
             until = briefly;  // one says nothing, or not yet
         }
         return failed(failure_code::dns_not_found, asking.name, "the name does not exist");
     }
-    if (asking.heard[0].what == outcome::no_address &&
-        asking.heard[1].what == outcome::no_address) {
+    if (asking.heard[0].what == kind::no_address && asking.heard[1].what == kind::no_address) {
         return failed(
             failure_code::dns_not_found, asking.name, "the name exists but has no address");
     }
     until = briefly;
-    if (heard(outcome::cancelled) != nullptr) {
+    if (heard(kind::cancelled) != nullptr) {
         until = now;
         return failed(failure_code::dns_error, asking.name, "the question was given up");
     }
-    if (heard(outcome::timed_out) != nullptr) {
+    if (heard(kind::timed_out) != nullptr) {
         return failed(failure_code::dns_timeout, asking.name, "the name servers do not answer");
     }
-    const auto* reason = heard(outcome::failed);
+    const auto* reason = heard(kind::failed);
     return failed(failure_code::dns_error,
                   asking.name,
                   reason != nullptr ? reason->why : "the name servers failed");

@@ -28,7 +28,7 @@ constexpr std::size_t front_guess = 512;
 /// A run of an extent's blocks, to be read and verified.
 class piece_read final : public read_job {
 public:
-    enum class outcome : std::uint8_t { none, good, not_cached, unreadable, damaged };
+    enum class found : std::uint8_t { none, good, not_cached, unreadable, damaged };
 
     piece_read(net::wakeup::signal sleeper,
                segment_table::view from,
@@ -52,12 +52,12 @@ public:
     [[nodiscard]] bool try_at_once() {
         read([](file& source, std::uint64_t at, file::places into) {
             const auto count = source.scatter_cached(at, into);
-            return count && *count == size_of(into) ? outcome::good : outcome::not_cached;
+            return count && *count == size_of(into) ? found::good : found::not_cached;
         });
-        return how_ != outcome::not_cached;
+        return how_ != found::not_cached;
     }
 
-    [[nodiscard]] outcome how() const noexcept { return how_; }
+    [[nodiscard]] found how() const noexcept { return how_; }
     [[nodiscard]] const index_entry& entry() const noexcept { return entry_; }
     [[nodiscard]] std::uint64_t sequence() const noexcept { return from_.sequence; }
     [[nodiscard]] std::uint32_t part() const noexcept { return part_; }
@@ -108,10 +108,10 @@ private:
     void run() noexcept override {
         try {
             read([](file& source, std::uint64_t at, file::places into) {
-                return read_all(source, at, into) ? outcome::unreadable : outcome::good;
+                return read_all(source, at, into) ? found::unreadable : found::good;
             });
         } catch (const std::bad_alloc&) {
-            how_ = outcome::unreadable;
+            how_ = found::unreadable;
         }
     }
 
@@ -125,31 +125,31 @@ private:
     }
 
     template <class Read>
-    outcome read_front(const Read& fill, std::vector<char>& into, std::uint64_t from) {
+    found read_front(const Read& fill, std::vector<char>& into, std::uint64_t from) {
         const auto place = std::as_writable_bytes(std::span{into}.subspan(from));
         return fill(*from_.from, entry_.place.offset + from, file::places{&place, 1});
     }
 
     template <class Read>
     void read(const Read& fill) {
-        how_ = outcome::damaged;
+        how_ = found::damaged;
         if (!front_) {
             auto front = std::make_shared<std::vector<char>>(
                 std::min<std::uint64_t>(entry_.bytes, front_guess));
-            if ((how_ = read_front(fill, *front, 0)) != outcome::good) {
+            if ((how_ = read_front(fill, *front, 0)) != found::good) {
                 return;
             }
-            how_ = outcome::damaged;
+            how_ = found::damaged;
             const auto unverified = read_header(*front);
             if (!unverified || unverified->front_bytes > entry_.bytes) {
                 return;
             }
             if (const auto have = front->size(); unverified->front_bytes > have) {
                 front->resize(unverified->front_bytes);
-                if ((how_ = read_front(fill, *front, have)) != outcome::good) {
+                if ((how_ = read_front(fill, *front, have)) != found::good) {
                     return;
                 }
-                how_ = outcome::damaged;
+                how_ = found::damaged;
             }
             front_ = std::move(front);
         }
@@ -162,10 +162,10 @@ private:
         size_ = std::min<std::uint64_t>(header->body_bytes - begin, blocks_ * block_bytes);
         const auto into = room();
         how_ = fill(*from_.from, entry_.place.offset + header->front_bytes + begin, into);
-        for (std::uint32_t i = 0; i < into.size() && how_ == outcome::good; ++i) {
+        for (std::uint32_t i = 0; i < into.size() && how_ == found::good; ++i) {
             const std::span<const char> one{memory_[i]->data(), into[i].size()};
             if (!check_block(*front_, first_ + i, one, store_id_)) {
-                how_ = outcome::damaged;
+                how_ = found::damaged;
             }
         }
     }
@@ -199,7 +199,7 @@ private:
     std::array<block_ptr, piece_blocks> memory_;
     places places_{};
     std::uint64_t size_ = 0;
-    outcome how_ = outcome::none;
+    found how_ = found::none;
 };
 
 class large_reader final : public disk_body_reader {
@@ -327,7 +327,7 @@ private:
         };
         const auto came = std::exchange(coming_, nullptr);
         switch (came->how()) {
-        case piece_read::outcome::good:
+        case piece_read::found::good:
             if (core_->segments.sequence(came->entry().place.segment) == came->sequence()) {
                 have_ = came;
                 was_pooled_ = pooled_;
@@ -335,12 +335,12 @@ private:
                 return read_result::data;
             }
             return again();  // reclaimed meanwhile; perhaps it was carried
-        case piece_read::outcome::unreadable:
+        case piece_read::found::unreadable:
             core_->counts.read_errors.fetch_add(1, std::memory_order_relaxed);
             return read_result::refused;
-        case piece_read::outcome::none:
-        case piece_read::outcome::not_cached:
-        case piece_read::outcome::damaged: break;
+        case piece_read::found::none:
+        case piece_read::found::not_cached:
+        case piece_read::found::damaged: break;
         }
         const auto key = extent_key(shape_.primary, shape_.id, came->part());
         const auto now = core_->index.find(key);

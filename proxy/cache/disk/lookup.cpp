@@ -113,17 +113,17 @@ disk_lookup::state::read_result disk_lookup::state::read() {
         const auto& entry = reading->entry();
         const bool unmoved = core->segments.sequence(entry.place.segment) == reading->sequence();
         switch (reading->how()) {
-        case record_read::outcome::good:
+        case record_read::found::good:
             if (unmoved) {
                 return read_result::good;
             }
             break;
-        case record_read::outcome::unreadable:
+        case record_read::found::unreadable:
             core->counts.read_errors.fetch_add(1, relaxed);
             reading = nullptr;
             return read_result::failed;
-        case record_read::outcome::none:
-        case record_read::outcome::damaged: {
+        case record_read::found::none:
+        case record_read::found::damaged: {
             const auto now = core->index.find(wanted);
             if (unmoved && now && now->place == entry.place) {
                 core->counts.damaged.fetch_add(1, relaxed);

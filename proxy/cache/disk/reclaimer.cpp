@@ -145,8 +145,8 @@ bool reclaimer::carry(log_tail& tail, const candidate& one) {
     auto view = core_.segments.at(*number_);
     record_read read{{}, std::move(view), *entry, core_.super.store_id};
     read.read_now();
-    if (read.how() != record_read::outcome::good) {
-        const bool damaged = read.how() == record_read::outcome::damaged;
+    if (read.how() != record_read::found::good) {
+        const bool damaged = read.how() == record_read::found::damaged;
         (damaged ? core_.counts.damaged : core_.counts.read_errors).fetch_add(1, relaxed);
         drop(one.listed, *entry);
         return true;
@@ -182,7 +182,7 @@ std::vector<std::uint64_t> reclaimer::objects_under(const filter::key_hash& prim
     }
     record_read read{{}, std::move(from), *entry, core_.super.store_id};
     read.read_now();
-    if (read.how() != record_read::outcome::good || read.header().primary != primary) {
+    if (read.how() != record_read::found::good || read.header().primary != primary) {
         return ids;
     }
     if (read.header().kind != record_kind::variants) {
@@ -240,7 +240,7 @@ bool reclaimer::carry_object(log_tail& tail, const candidate& one, record_read& 
             newer.emplace(net::wakeup::signal{}, std::move(place), *entry, core_.super.store_id);
             newer->read_now();
         }
-        if (!newer || newer->how() != record_read::outcome::good) {
+        if (!newer || newer->how() != record_read::found::good) {
             return true;  // the older head may say more than it should: it is not carried
         }
         const bool is_its = newer->header().kind == record_kind::refresh &&

@@ -32,19 +32,19 @@ bool record_read::try_at_once() noexcept {
 void record_read::run() noexcept {
     const std::span<char> into{memory_->data(), static_cast<std::size_t>(entry_.bytes)};
     if (read_all(*from_.from, entry_.place.offset, std::as_writable_bytes(into))) {
-        how_ = outcome::unreadable;
+        how_ = found::unreadable;
         return;
     }
     verify();
 }
 
 void record_read::verify() noexcept {
-    how_ = outcome::damaged;
+    how_ = found::damaged;
     const auto header = check_front(bytes(), store_id_, from_.sequence);
     if (header && header->record_bytes() == entry_.bytes &&
         check_body(bytes(), *header, store_id_)) {
         header_ = *header;
-        how_ = outcome::good;
+        how_ = found::good;
     }
 }
 

@@ -17,7 +17,7 @@ namespace reprise::proxy::cache::disk {
 
 class record_read final : public read_job {
 public:
-    enum class outcome : std::uint8_t {
+    enum class found : std::uint8_t {
         none,  ///< not read yet
         good,
         unreadable,  ///< the system says so
@@ -35,7 +35,7 @@ public:
     /// On the caller's thread, however long it takes: for threads of the tier's own.
     void read_now() noexcept { run(); }
 
-    [[nodiscard]] outcome how() const noexcept { return how_; }
+    [[nodiscard]] found how() const noexcept { return how_; }
     /// @pre how() == good, as below
     [[nodiscard]] const record_header& header() const noexcept { return header_; }
     [[nodiscard]] std::span<const char> bytes() const noexcept {
@@ -57,7 +57,7 @@ private:
     index_entry entry_;
     std::uint64_t store_id_;
     block_ptr memory_;
-    outcome how_ = outcome::none;
+    found how_ = found::none;
     record_header header_;
 };
 

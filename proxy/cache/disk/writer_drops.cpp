@@ -68,7 +68,7 @@ std::optional<variant_directory> writer::directory_under(const filter::key_hash&
     }
     record_read read{{}, std::move(from), *there, core_->super.store_id};
     read.read_now();
-    if (read.how() != record_read::outcome::good || read.header().primary != primary) {
+    if (read.how() != record_read::found::good || read.header().primary != primary) {
         return std::nullopt;
     }
     auto listed = read_variants(read.bytes());
@@ -348,7 +348,7 @@ std::optional<journal_fact> writer::drop(const drop_note& note) {
         }
         record_read read{{}, std::move(from), *entry, core_->super.store_id};
         read.read_now();
-        if (read.how() == record_read::outcome::good && read.header().id != note.id) {
+        if (read.how() == record_read::found::good && read.header().id != note.id) {
             dropped_ids_.insert(note.id);
             return std::nullopt;
         }
