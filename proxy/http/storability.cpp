@@ -15,10 +15,21 @@ namespace reprise::proxy::http {
 namespace {
 
 /// Final answers that say something of the exchange, not of what the URL stands for: 304 and 412
-/// answer this request's preconditions, 407 is between the client and a proxy; a status of 600 and
-/// above is none (RFC 9110 15).
+/// answer this request's preconditions, 226 its A-IM (RFC 3229), 407 is between the client and a proxy; 428, 429, 431 and
+/// 511 "MUST NOT be stored by a cache", whatever else they say (RFC 6585 3 to 6); a status of 600 and above is none (RFC 9110
+/// 15).
 bool is_about_the_exchange(unsigned status) noexcept {
-    return status < 200 || status == 304 || status == 407 || status == 412 || status >= 600;
+    switch (status) {
+    case 226:
+    case 304:
+    case 407:
+    case 412:
+    case 428:
+    case 429:
+    case 431:
+    case 511: return true;
+    default: return status < 200 || status >= 600;
+    }
 }
 
 /// RFC 9111 3.5: what lets a shared cache keep the answer to an authorised request.

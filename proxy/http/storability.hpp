@@ -22,7 +22,8 @@ enum class storability : std::uint8_t {
     method,
     no_store_request,  ///< 5.2.1.5
     partial,           ///< 206, or 416 to a Range: about a part, and parts are not stored
-    status,            ///< no final answer for this URL alone: 1xx, 304, 407, 412, 6xx and beyond
+    /// About the exchange, not what the URL stands for: 1xx, 226, 304, 407, 412, 428, 429, 431, 511, 6xx and beyond.
+    status,
     must_understand,   ///< 5.2.2.3: must-understand, and we have no rules for the status
     no_store,          ///< 5.2.2.5; overridden by a must-understand that is met
     private_response,  ///< 5.2.2.7, not where it names fields that can be left out

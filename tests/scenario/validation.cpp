@@ -142,6 +142,25 @@ TEST_SUITE("scenario/validation") {
         CHECK(hit.get("ETag") == "\"v2\"");
     }
 
+    // RFC 6585 3 to 6. A front that writes Cache-Control into all that passes writes it into these.
+    TEST_CASE("a refusal of one client's request takes the place of nothing that is stored") {
+        for (const std::string status : {"428 Precondition Required",
+                                         "429 Too Many Requests",
+                                         "431 Request Header Fields Too Large",
+                                         "511 Network Authentication Required"}) {
+            CAPTURE(status);
+            world w{storing_settings()};
+            w.origin.on("/a", ok("Cache-Control: max-age=600\r\n", "hello"));
+            CHECK(w.get("/a").status == 200);
+            const auto code = static_cast<unsigned>(std::stoul(status));
+            w.origin.on("/a", answer(status, "Cache-Control: max-age=60\r\n", "no"));
+            CHECK(w.get("/a", "Cache-Control: no-cache\r\n").status == code);
+            const auto next = w.get("/a");
+            CHECK(is_hit(next));
+            CHECK(next.body == "hello");
+        }
+    }
+
     TEST_CASE("no-cache is stored and validated at every request") {
         world w;
         validating_page page;

@@ -228,6 +228,13 @@ TEST_CASE("what the caller does not want is left out, and what it adds comes las
                     "Expect"));
 }
 
+TEST_CASE("a difference to what the client has is asked for by its own conditions alone") {
+    const received_request one{"A-IM: feed\r\nIf-None-Match: \"a\"\r\n"};
+    CHECK(has(sent(one), "A-IM: feed\r\nIf-None-Match: \"a\"\r\n"));
+    CHECK_FALSE(has(sent(one, {.drop_conditionals = true, .extra = "If-None-Match: \"ours\"\r\n"}),
+                    "A-IM"));
+}
+
 TEST_CASE("Connection is written for an upgrade, for trailers and to close") {
     const received_request one{"Connection: Upgrade\r\nUpgrade: websocket\r\nTrailer: X-Sum\r\n"};
     CHECK(has(sent(one, {.websocket = true}), "Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n"));

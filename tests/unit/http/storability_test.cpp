@@ -85,7 +85,8 @@ TEST_SUITE("http/storability") {
     }
 
     TEST_CASE("what answers the exchange and not for the URL is not stored") {
-        for (unsigned status : {0u, 100u, 103u, 199u, 304u, 407u, 412u, 600u, 999u}) {
+        for (unsigned status :
+             {0u, 100u, 103u, 199u, 226u, 304u, 407u, 412u, 428u, 429u, 431u, 511u, 600u, 999u}) {
             CAPTURE(status);
             CHECK(judge(status, {"Cache-Control: max-age=60"}) == storability::status);
         }
