@@ -119,7 +119,8 @@ struct fetch_order {
     }
     [[nodiscard]] http::storing_rules storing() const noexcept {
         auto rules = now_settings->storing;
-        rules.cookie_needs_leave = inside;
+        // What one way brings answers the other: the key of a URL is the same whether a tunnel was opened for it.
+        rules.cookie_needs_leave = inside || is_for_https_url();
         rules.is_logged_in = owner != 0;
         return rules;
     }

@@ -68,6 +68,20 @@ TEST_SUITE("scenario/https") {
         CHECK(w.proxy->get("http://" + w.origin.authority() + "/a").status == 502);
     }
 
+    // Its key is that of what is asked for inside an opened tunnel.
+    TEST_CASE("what answers a Cookie is stored with a stated lifetime and leave to share") {
+        https_world w;
+        w.origin.on("/max-age", ok("Cache-Control: max-age=60\r\n", "hello"));
+        w.origin.on("/public", ok("Cache-Control: public, max-age=60\r\n", "hello"));
+        const auto stored = [&](const std::string& path, const std::string& fields) {
+            (void)w.get(path, fields);
+            return is_hit(w.get(path, fields));
+        };
+        CHECK_FALSE(stored("/max-age", "Cookie: a=b\r\n"));
+        CHECK(stored("/public", "Cookie: a=b\r\n"));
+        CHECK(stored("/max-age", ""));
+    }
+
     TEST_CASE("connections to one origin are kept") {
         https_world w;
         w.origin.on("/a", ok("", "hello"));
