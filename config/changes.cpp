@@ -3,12 +3,52 @@
 #include "config/settings.hpp"
 
 #include <algorithm>
+#include <string_view>
 
 namespace reprise::config {
+namespace {
+
+bool any_forward(const options& of) {
+    return std::any_of(of.listeners.begin(), of.listeners.end(), [](const listener& one) {
+        return one.mode == listener_mode::forward;
+    });
+}
+
+/// As it is before, and named, where it differs.
+template <class Value>
+void keep(const Value& before, Value& next, std::string_view name, put_back& kept) {
+    if (!(next == before)) {
+        next = before;
+        kept.names.emplace_back(name);
+    }
+}
+
+// A file without a forward listener has none of what only those look at (unread.cpp); the one that goes on until the
+// restart would go on without its passwords and refusals, and by ways that are forbidden.
+void keep_for_forward(const options& before, options& next, put_back& kept) {
+    keep(before.access.deny_destinations,
+         next.access.deny_destinations,
+         "access.deny_destinations",
+         kept);
+    keep(before.access.block_lists, next.access.block_lists, "access.block_lists", kept);
+    keep(before.access.https_prefix, next.access.https_prefix, "access.https_prefix", kept);
+    keep(before.access.users_file, next.access.users_file, "access.users_file", kept);
+    keep(before.access.tokens_file, next.access.tokens_file, "access.tokens_file", kept);
+    keep(before.access.plaintext_passwords,
+         next.access.plaintext_passwords,
+         "access.plaintext_passwords",
+         kept);
+    keep(before.peers, next.peers, "peers", kept);
+    keep(before.peering.never_direct, next.peering.never_direct, "peering.never_direct", kept);
+    keep(before.intercept, next.intercept, "intercept", kept);
+}
+
+}  // namespace
 
 std::vector<std::string> keep_until_restart(const options& before, options& next) {
     put_back kept;
     const bool wants_disk = !next.disk.path.empty();
+    const bool wants_forward = any_forward(next);
     keep_in_object(settings_table(), before, next, "", kept);
     // It can change at once, but is to suit the disk that there is until then.
     if (wants_disk == next.disk.path.empty() && !next.admission.has_probation) {
@@ -25,6 +65,9 @@ std::vector<std::string> keep_until_restart(const options& before, options& next
     if (next.peering.homes && next.forwarding.pseudonym.empty()) {
         next.peering.homes = before.peering.homes;  // by a name that the next start would change
         kept.names.emplace_back("peering.homes");
+    }
+    if (!wants_forward && any_forward(next)) {
+        keep_for_forward(before, next, kept);
     }
     return std::move(kept.names);
 }

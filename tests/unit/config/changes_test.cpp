@@ -169,6 +169,28 @@ TEST_SUITE("config/changes") {
         CHECK_FALSE(homes.peering.homes);
     }
 
+    TEST_CASE("a forward listener that goes on until the restart keeps all that only it looks at") {
+        const auto before = good(R"({"access": {"users_file": "/u", "plaintext_passwords": true,
+                "deny_destinations": ["b"], "block_lists": ["/b"]},
+            "peers": [{"kind": "parent", "url": "http://10.0.0.2:3128"}],
+            "peering": {"never_direct": true}})");
+        auto next = good(R"({"listeners": [{"mode": "accelerator", "upstream": "http://a"}]})");
+        CHECK(keep_until_restart(before, next) == names{"listeners[0].mode",
+                                                        "listeners[0].upstream",
+                                                        "access.deny_destinations",
+                                                        "access.block_lists",
+                                                        "access.users_file",
+                                                        "access.plaintext_passwords",
+                                                        "peers",
+                                                        "peering.never_direct"});
+        CHECK(next == before);
+        // One that is to be there at the next start too goes by what the new file says.
+        next = good(R"({"listeners": [{"mode": "accelerator", "upstream": "http://a"},
+            {"address": "127.0.0.1:2"}]})");
+        CHECK(keep_until_restart(before, next) == names{"listeners"});
+        CHECK(next.access.users_file.empty());
+    }
+
     TEST_CASE("of two bounds on what is remembered the one that differs is named") {
         const auto before = good(R"({"admission": {"remember": {"objects": 5000}}})");
         const auto after = good(R"({"admission": {"remember": {"objects": 5000, "age": "1h"}}})");
