@@ -311,19 +311,19 @@ object_table<peering_options> peering_table() {
               "fetched goes first, at once unless much of that came lately. 0: this instance "
               "neither tells nor follows so, "
               "and digests are fetched every peers[].refresh."),
-        value(
-            "gateway_for",
-            &peering_options::gateway_for,
-            list_of(network_kind(), 0, 10'000),
-            restart,
-            "Nodes of other sites, by address or network, that name this one as a site "
-            "(peers[].kind): nodes, not their clients, since whoever asks from there may read what "
-            "is stored here and at the siblings, without a password. They are told in one digest "
-            "what all siblings of this node hold, "
-            "so that one crosses the way between instead of one for each sibling, and what they "
-            "want of it is asked of these siblings, with only-if-cached, and handed on. Nobody "
-            "but its own clients is asked any farther for. It takes the bits of all siblings' "
-            "digests once more. Empty: it is no gateway."),
+        value("gateway_for",
+              &peering_options::gateway_for,
+              list_of(network_kind(), 0, 10'000),
+              restart,
+              "Nodes of other sites, by address or network, that name this one as a site "
+              "(peers[].kind), and that access.clients has too: nodes, not their clients, since "
+              "whoever asks from there may read what "
+              "is stored here and at the siblings, without a password. They are told in one digest "
+              "what all siblings of this node hold, "
+              "so that one crosses the way between instead of one for each sibling, and what they "
+              "want of it is asked of these siblings, with only-if-cached, and handed on. Nobody "
+              "but its own clients is asked any farther for. It takes the bits of all siblings' "
+              "digests once more. Empty: it is no gateway."),
     }};
 }
 

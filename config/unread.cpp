@@ -88,6 +88,23 @@ void check_intercepted(const options& into, const given& members, const place& h
     }
 }
 
+// A gateway's guests are clients of its listener, whatever they may have of its siblings.
+void check_gateway(const options& into, const given& members, const place& here) {
+    const auto& clients = into.access.clients;
+    if (clients.empty() || !members.is_sound("access") || !members.is_sound("peering")) {
+        return;
+    }
+    for (std::size_t i = 0; i < into.peering.gateway_for.size(); ++i) {
+        if (!overlap(clients, into.peering.gateway_for[i])) {
+            here.member("peering")
+                .member("gateway_for")
+                .element(i)
+                .wrong("is not among access.clients: whoever is not served gets nothing of what "
+                       "the digest for it lists");
+        }
+    }
+}
+
 }  // namespace
 
 void check_master(std::initializer_list<std::string_view> some,
@@ -132,6 +149,7 @@ void check_freshness(const freshness_options& into, const given& members, const 
 void check_unread(const options& into, const given& members, const place& here) {
     check_for_forward(into, members, here);
     check_intercepted(into, members, here);
+    check_gateway(into, members, here);
     if (!into.admission.rules.empty() && members.is_sound("listeners") &&
         members.is_sound("admission") &&
         std::all_of(into.listeners.begin(), into.listeners.end(), [](const listener& one) {

@@ -66,10 +66,14 @@ TEST_SUITE("config/peer_settings") {
         CHECK(mistake_of(peers(many)).find("258 siblings, of which a site is two") !=
               std::string::npos);
         const auto gateway = good(R"({ "peers": [{ "name": "b", "url": "http://b:1" }],
-                                       "peering": { "gateway_for": ["10.2.0.0/16", "192.0.2.7"] } })");
-        CHECK(mistake_of(R"({ "peering": { "gateway_for": ["192.0.2.7"] } })")
+                                       "peering": { "gateway_for": ["10.2.0.0/16", "192.168.2.7"] } })");
+        CHECK(mistake_of(R"({ "peering": { "gateway_for": ["192.168.2.7"] } })")
                   .starts_with("peering.gateway_for: speaks for nobody"));
         CHECK(gateway.peering.gateway_for.size() == 2);
+        CHECK(mistake_of(R"({ "access": { "clients": ["10.1.0.0/16"] },
+                              "peers": [ { "name": "a", "url": "http://10.1.0.2:3128" } ],
+                              "peering": { "gateway_for": ["10.1.2.0/24", "10.2.0.0/16"] } })")
+                  .starts_with("peering.gateway_for[1]: is not among access.clients"));
         CHECK(mistake_of(R"({ "digest": { "site_nodes": 17 } })").starts_with("digest.site_nodes"));
     }
 
