@@ -163,7 +163,8 @@ void add_standard_routes(admin_answers& answers, const admin_hooks& hooks) {
          .path = "/reload",
          .needs_token = true,
          .about = "reads the settings again, like SIGHUP",
-         .handler = [&hooks](const admin_request&) { return reload_page(hooks.reload()); }});
+         .handler = [&hooks](const admin_request&) { return reload_page(hooks.reload()); },
+         .most = most_for_reload});
 }
 
 }  // namespace reprise::proxy::admin

@@ -89,7 +89,12 @@ struct admin_route {
     /// Sent where the handler's answer is not there within a second, or too many wait already; as for
     /// `at_once`. Empty: the asker is told so.
     std::function<admin_response()> meanwhile = {};
+    /// So long its answer is waited for, before the asker is told that it takes long; 0: admin_limits.request.
+    std::chrono::milliseconds most{0};
 };
+
+/// A reload reads lists of millions of names, and is answered when all of it is in force.
+inline constexpr std::chrono::seconds most_for_reload{75};
 
 /// What became of a reload: all of the settings was taken over, or nothing.
 struct reload_outcome {

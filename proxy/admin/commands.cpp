@@ -1,6 +1,7 @@
 #include "proxy/admin/commands.hpp"
 
 #include "proxy/admin/admin_client.hpp"
+#include "proxy/admin/admin_server.hpp"
 #include "proxy/admin/summary.hpp"
 #include "proxy/admin/terminal_pages.hpp"
 #include "proxy/base/clock.hpp"
@@ -38,9 +39,9 @@ using boost::beast::http::verb;
 using nlohmann::json;
 
 constexpr std::chrono::seconds between_looks{2};
-// A reload reads lists of millions of names, and is answered when all of it is in force. It is less than systemd
-// gives an ExecReload (TimeoutStartSec, 90 s), so that what reloads says why before it is ended.
-constexpr std::chrono::seconds most_for_reload{80};
+// It is more than the proxy waits for its own reload, and less than systemd gives an ExecReload (TimeoutStartSec, 90 s),
+// so that what reloads says why before it is ended.
+constexpr auto patience_with_reload = most_for_reload + std::chrono::seconds{5};
 
 std::string percent_encoded(std::string_view text) {
     constexpr std::string_view digits = "0123456789ABCDEF";
@@ -415,7 +416,7 @@ int commands::what_was_said::reload_settings(const std::optional<admin_door>& at
     if (!at) {
         return signal_process(not_to_be_asked);
     }
-    const auto answer = ask(*at, verb::post, "/reload", most_for_reload);
+    const auto answer = ask(*at, verb::post, "/reload", patience_with_reload);
     if (const auto* failed = std::get_if<not_reached>(&answer)) {
         return signal_process(failed->why);
     }
@@ -428,6 +429,10 @@ int commands::what_was_said::reload_settings(const std::optional<admin_door>& at
     if (told.status == 422) {
         std::cerr << "reprise: " << said;
         return no;
+    }
+    if (told.status == 504) {  // it is under way, and a signal would only begin it again
+        std::cerr << "reprise: " << refusal(told);
+        return no_answer;
     }
     if (process != 0) {
         return signal_process(at->to_text() + " answers " + std::to_string(told.status));

@@ -70,7 +70,8 @@ asio::awaitable<admin_response> handlers_desk::call(const admin_route& route,
     }
     const auto slot = std::make_shared<awaited_answer>(io_);
     post_call(route, std::move(asked), slot);
-    const auto most = patient ? limits_.request : std::min(limits_.request, meanwhile_after);
+    const auto own = route.most > std::chrono::milliseconds{0} ? route.most : limits_.request;
+    const auto most = patient ? own : std::min(own, meanwhile_after);
     const bool answered = co_await wait_for(
         slot, most, [](const awaited_answer& now) { return bool{now.answer}; });
     if (!answered && !patient) {

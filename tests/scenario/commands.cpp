@@ -255,6 +255,21 @@ TEST_SUITE("scenario/commands") {
         CHECK(run_reprise({"reload", "--config", off, "--process", "0"}).exit_status == 2);
     }
 
+    TEST_CASE("a reload that is under way is not begun again by a signal") {
+        world w;
+        w.origin.on("/reload", answer("504 Gateway Timeout", "", "this takes long; it will be done yet\n"));
+        const temp_dir place;
+        const auto settings = place.write("settings.json",
+                                          R"({"admin": {"address": "127.0.0.1:)" +
+                                              std::to_string(w.origin.port()) + R"("}})");
+        const auto said = run_reprise(
+            {"reload", "--config", settings, "--process", std::to_string(w.proxy.pid())});
+        CAPTURE(said.errors);
+        CHECK(said.exit_status == 3);
+        CHECK(has(said.errors, "504: this takes long"));
+        CHECK_FALSE(has(said.errors, "SIGHUP"));
+    }
+
     // Or a health check has it started anew, and the start ends by the mistake.
     TEST_CASE("a proxy that serves is alive and is asked, whatever mistakes its file has by now") {
         with_token at;

@@ -103,6 +103,19 @@ struct slow_server {
                               begun.wait(lock, [this] { return free; });
                               return admin_response{.body = "at last"};
                           }});
+        server.add_route({.method = boost::beast::http::verb::get,
+                          .path = "/takes_long",
+                          .needs_token = false,
+                          .about = "",
+                          .handler =
+                              [this](const auto&) {
+                                  std::unique_lock lock{guard};
+                                  ++hanging;
+                                  begun.notify_all();
+                                  begun.wait(lock, [this] { return free; });
+                                  return admin_response{.body = "it took long"};
+                              },
+                          .most = 1h});
         const auto bound = server.start(options);
         REQUIRE(bound.has_value());
         port = bound->port;
@@ -495,6 +508,17 @@ TEST_SUITE("admin/admin_server") {
         CHECK(has_status(answer_to("GET /"), 200));
         running.let_go();
         CHECK(tests::eventually([&] { return has_status(ask(running, "GET /stats"), 200); }));
+    }
+
+    TEST_CASE("a page that may take longer than others is waited for") {
+        slow_server running{any_port(), {.request = 50ms}};
+        const auto asking = known_to(running);
+        asking->send("GET /takes_long HTTP/1.1\r\nHost: " + running.host + "\r\n\r\n");
+        running.until_begun(1);
+        // Whoever waits behind it is told in time.
+        CHECK(has_status(ask_by(*known_to(running), running, "GET /stats"), 504));
+        running.let_go();
+        CHECK(has_status(asking->read_until("it took long"), 200));
     }
 
     TEST_CASE(
