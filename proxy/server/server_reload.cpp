@@ -1,6 +1,7 @@
 #include "config/changes.hpp"
 #include "proxy/base/log.hpp"
 #include "proxy/net/standing_work.hpp"
+#include "proxy/server/handed_over.hpp"
 #include "proxy/server/listening_worker.hpp"
 #include "proxy/server/obstacles.hpp"
 #include "proxy/server/server.hpp"
@@ -62,6 +63,9 @@ std::vector<std::string> server::remarks_on(const config::options& next) {
     }
     in_force.admin.address = admin_bound_;
     std::vector<std::string> out;
+    if (auto remark = remark_on_handed_over(next); !remark.empty()) {
+        out.push_back(std::move(remark));
+    }
     for (const auto& one : find_obstacles_of_next_start(in_force, next)) {
         switch (one.weight) {
         case obstacle_weight::ends_start:
