@@ -76,6 +76,17 @@ void look_at_origins(const stats_inputs& inputs,
     (are_many(failures, minute.requests) ? found : notes).push_back(std::move(text));
 }
 
+std::string_view why_parent_is_down(failure_code trouble) {
+    switch (trouble) {
+    case failure_code::loop_detected:
+        return " leads back here, or finds a loop itself; it is gone around.";
+    case failure_code::parent_refused:
+        return " does not take what it is told of us (407): see peers[].credentials_file.";
+    case failure_code::parent_certificate: return " has a certificate that is not believed.";
+    default: return " does not answer.";
+    }
+}
+
 void look_at_peers(const peer::peer_report& peers, std::vector<std::string>& found) {
     using peer::follow_state;
     for (const auto& one : peers.siblings) {
@@ -95,10 +106,7 @@ void look_at_peers(const peer::peer_report& peers, std::vector<std::string>& fou
     }
     for (const auto& one : peers.parents) {
         if (one.down) {
-            found.push_back("Parent " + one.name +
-                            (one.trouble == failure_code::loop_detected
-                                 ? " leads back here, or finds a loop itself; it is gone around."
-                                 : " does not answer."));
+            found.push_back("Parent " + one.name + std::string{why_parent_is_down(one.trouble)});
         }
     }
 }

@@ -444,9 +444,11 @@
           hits ? latency(siblings.latency_p50_seconds[name]) : '–', hits ? latency(siblings.latency_p99_seconds[name]) : '–'];
       }));
     const up = Object.entries(parents.up || {});
+    const withoutParent = { loop_detected: 'leads back here', parent_refused: 'does not know us (407)',
+      parent_certificate: 'has a certificate that is not believed' };
     text('siblings-note', (names.length === 0 ? 'There are none (peers is not set).'
       : `Of ${number(peering.misses)} misses that siblings might have answered; ${number(digest.listed)} objects here are listed for them.`) +
-      (up.length ? ` Parents: ${up.map(([name, well]) => `${name} ${well ? 'answers' : 'does not answer'}`).join(', ')}.` : ''));
+      (up.length ? ` Parents: ${up.map(([name, well]) => `${name} ${well ? 'answers' : withoutParent[parents.trouble[name]] || 'does not answer'}`).join(', ')}.` : ''));
   }
 
   function showWhatIf({ what_if: whatIf }) {

@@ -266,6 +266,11 @@ TEST_SUITE("admin/summary") {
         SUBCASE("a parent that is down") {
             inputs.peers.emplace().parents.push_back({.name = "gate", .url = "", .down = true});
             CHECK(only_trouble(inputs) == "Parent gate does not answer.");
+            auto& gate = inputs.peers->parents.front();
+            gate.trouble = failure_code::parent_refused;
+            CHECK(says(only_trouble(inputs), "peers[].credentials_file"));
+            gate.trouble = failure_code::parent_certificate;
+            CHECK(says(only_trouble(inputs), "certificate"));
         }
         SUBCASE("a disk that is off, or not written to") {
             auto& disk = inputs.disk.emplace();
