@@ -78,6 +78,13 @@ bool convert_access(draft& into, const statements& rules, const std::string& use
     }
     if (found.connect_bounded) {
         access["connect_ports"] = port_settings(found.connect_ports);
+    } else {
+        into.told.push_back(
+            {fate::approximated,
+             {},
+             "",
+             "no rule bounds the ports of tunnels: access.connect_ports is as ever, 443",
+             "access"});
     }
     if (found.ports_bounded) {
         access["request_ports"] = port_settings(found.request_ports);

@@ -1,8 +1,10 @@
 // http_port and https_port: where clients come in.
 
 #include "config/address.hpp"
+#include "config/options.hpp"
 #include "tools/from_squid/draft.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <set>
@@ -193,6 +195,32 @@ void add_listener(draft& into,
     }
 }
 
+// Another port for the admin listener, which would be in the way of one of these: whose port is the same, whatever its address.
+void make_way(draft& into, const std::set<std::string>& taken) {
+    const auto is_taken = [&](unsigned port) {
+        const auto ending = ':' + std::to_string(port);
+        return std::any_of(taken.begin(), taken.end(), [&](const std::string& one) {
+            return one.ends_with(ending);
+        });
+    };
+    const auto usual = config::admin_options{}.address->port;
+    if (!is_taken(usual)) {
+        return;
+    }
+    // There are fewer lines of http_port than ports.
+    unsigned port = usual + 1u;
+    while (is_taken(port)) {
+        port = port == 65'535 ? 1'024 : port + 1;
+    }
+    into.settings["admin"]["address"] = "127.0.0.1:" + std::to_string(port);
+    into.told.push_back({fate::changed,
+                         {},
+                         "",
+                         "port " + std::to_string(usual) +
+                             ", the admin listener's unless another is written, is one of Squid's",
+                         "admin.address"});
+}
+
 }  // namespace
 
 void convert_listeners(draft& into, const statements& ports, const statements& peers) {
@@ -203,6 +231,7 @@ void convert_listeners(draft& into, const statements& ports, const statements& p
         add_listener(into, list, taken, *each, upstream);
     }
     if (!list.empty()) {
+        make_way(into, taken);
         into.settings["listeners"] = std::move(list);
     }
 }

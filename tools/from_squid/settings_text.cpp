@@ -210,6 +210,12 @@ void drop_refused(ordered_json& settings, notes& told) {
         }
         if (!changed) {
             settings = ordered_json::object();
+            told.push_back({fate::left_out,
+                            {},
+                            "",
+                            "all of it, for what can't be left out alone: " +
+                                config::to_string(wrong->front()),
+                            ""});
         }
     }
 }

@@ -20,6 +20,9 @@ namespace {
 
 constexpr std::uint64_t least_disk = std::uint64_t{16} << 20, most_disk = std::uint64_t{16} << 40;
 constexpr std::uint64_t least_object = 1024;
+// Squid's own bounds where none is written: maximum_object_size_in_memory and maximum_object_size.
+constexpr std::uint64_t usual_in_memory = std::uint64_t{512} << 10,
+                        usual_on_disk = std::uint64_t{4} << 20;
 
 // A directory that is stored to.
 struct store_dir {
@@ -68,18 +71,22 @@ std::optional<store_dir> read_dir(draft& into, const statement& from) {
     return store_dir{&from, bytes, size_option(into, from, "max-size")};
 }
 
-// The largest of what one of the directories takes; none: one of them has no bound that was written.
-std::optional<std::uint64_t> largest_of(const std::vector<store_dir>& dirs,
-                                        std::optional<std::uint64_t> otherwise) {
+// The largest of what one of the directories takes.
+std::uint64_t largest_of(const std::vector<store_dir>& dirs, std::uint64_t otherwise) {
     std::uint64_t out = 0;
     for (const auto& each : dirs) {
-        const auto largest = each.largest ? each.largest : otherwise;
-        if (!largest) {
-            return std::nullopt;
-        }
-        out = std::max(out, *largest);
+        out = std::max(out, each.largest.value_or(otherwise));
     }
     return out;
+}
+
+void say_bound_is_squids_own(draft& into, const std::string& section) {
+    into.told.push_back(
+        {fate::changed,
+         {},
+         "",
+         "Squid's own bound, since none is written: what is larger is stored here without it",
+         section + ".max_object"});
 }
 
 // maximum_object_size, which is for directories without a max-size of their own.
@@ -142,6 +149,10 @@ void convert_stores(draft& into, const statements& cache_dirs, const statements&
     // A fifth is what memory takes of one object at most (config::memory_options).
     const auto memory =
         bytes_of(into.settings["memory"], "size").value_or(std::uint64_t{256} << 20);
+    if (auto& section = into.settings["memory"]; !section.contains("max_object")) {
+        section["max_object"] = config::size_to_string(usual_in_memory);
+        say_bound_is_squids_own(into, "memory");
+    }
     bound_object(into, "memory", memory / 5);
     const auto otherwise = largest_written(into, largest, !dirs.empty());
     if (dirs.empty()) {
@@ -173,9 +184,11 @@ void convert_stores(draft& into, const statements& cache_dirs, const statements&
                              "cache_dir: a store on disk has from 16 MiB to 16 TiB",
                              "disk.size"});
     }
-    const auto object = largest_of(dirs, otherwise);
-    if (object) {
-        disk["max_object"] = config::size_to_string(*object);
+    const auto object = largest_of(dirs, otherwise.value_or(usual_on_disk));
+    disk["max_object"] = config::size_to_string(object);
+    if (!otherwise &&
+        std::any_of(dirs.begin(), dirs.end(), [](const store_dir& one) { return !one.largest; })) {
+        say_bound_is_squids_own(into, "disk");
     }
     for (const auto& each : dirs) {
         if (each.largest && each.largest != object) {
@@ -184,7 +197,7 @@ void convert_stores(draft& into, const statements& cache_dirs, const statements&
                 *each.from,
                 "max-size: one bound is for all of the store, that of the directory that takes "
                 "the largest",
-                object ? "disk.max_object" : "disk");
+                "disk.max_object");
         }
     }
     bound_object(into, "disk", fitting / 4);

@@ -37,6 +37,19 @@ TEST_SUITE("from_squid/conversion") {
         CHECK(r.says(fate::left_out, "listened on already"));
     }
 
+    TEST_CASE("a port of Squid's that the admin listener would have is Squid's") {
+        const std::string rest = "http_access allow all\ncache_mem 64 MB\n";
+        for (const std::string port : {"3180", "127.0.0.1:3180", "10.0.0.1:3180"}) {
+            CAPTURE(port);
+            const auto r = settings_of("http_port " + port + "\nhttp_port 3181\n" + rest);
+            CHECK(r.options.listeners.front().address.port == 3180);
+            REQUIRE(r.options.admin.address.has_value());
+            CHECK(config::to_string(*r.options.admin.address) == "127.0.0.1:3182");
+            CHECK(r.options.memory.size == 64u << 20);
+            CHECK(r.says(fate::changed, "port 3180"));
+        }
+    }
+
     TEST_CASE("a port of :: takes both kinds of address, as Squid's does") {
         for (const std::string place : {"[::]:3128", "[0:0::0]:3128"}) {
             CAPTURE(place);

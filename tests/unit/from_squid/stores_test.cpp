@@ -33,6 +33,19 @@ TEST_SUITE("from_squid/stores") {
               std::uint64_t{250} << 20);
     }
 
+    TEST_CASE("bounds that are not written are Squid's own") {
+        const auto r = settings_of("cache_mem 64 MB\ncache_dir ufs /s 4096 16 256\n");
+        CHECK(r.options.disk.max_object == 4u << 20);
+        CHECK(r.options.memory.max_object == 512u << 10);
+        CHECK(r.says(fate::changed, "Squid's own bound"));
+        const auto bounded = settings_of(
+            "maximum_object_size_in_memory 1 MB\ncache_dir ufs /s 4096 16 256 max-size=9000000\n");
+        CHECK_FALSE(bounded.says(fate::changed, "Squid's own bound"));
+        CHECK(bounded.options.disk.max_object == 9'000'000);
+        // Where nothing but memory stores, what it takes at most is all that is stored.
+        CHECK(settings_of("http_port 3128\n").options.memory.max_object == 512u << 10);
+    }
+
     TEST_CASE("of several directories the disk takes the largest that one of them does") {
         const std::string small = "cache_dir rock /r 1000 max-size=32768\n";
         const std::string large = "cache_dir aufs /a 4000 16 256 min-size=32769 max-size=1048576\n";
@@ -45,7 +58,7 @@ TEST_SUITE("from_squid/stores") {
         CHECK(settings_of(small + open + "maximum_object_size 2 MB\n").options.disk.max_object ==
               2u << 20);
         const auto unbounded = settings_of(small + open);
-        CHECK(unbounded.options.disk.max_object == 0);
+        CHECK(unbounded.options.disk.max_object == 4u << 20);
         CHECK(unbounded.says(fate::approximated, "max-size: one bound"));
     }
 
