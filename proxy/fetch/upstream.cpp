@@ -24,8 +24,8 @@ upstream::upstream(thread::worker& w, std::shared_ptr<fetch_order> order)
              body_,
              order_->now_settings->options.timeouts,
              from.lease,
-             {.stalled = [this] { control->interrupt(); }, .over = [this] { await_head_anew(); }}} {
-}
+             {.stalled = [this] { control->interrupt(); },
+              .over = [this] { begin_patience_behind_upload(); }}} {}
 
 namespace {
 // The list of a head's lines grows once on a thread, not for each response. One is enough: most
@@ -201,9 +201,21 @@ void upstream::await_head_anew() {
     }
 }
 
+// The origin has all of the request that it gets: from now on it is waited for, be it for a head or, behind an
+// early one, for more of a body. (While readers are waited for nothing is.)
+void upstream::begin_patience_behind_upload() {
+    if (awaits_head_) {
+        await_head_anew();
+    } else if (patience.armed()) {
+        patience.expire_after(order_->now_settings->options.timeouts.origin_body);
+    }
+}
+
+// A client that asked first has begun to send; or an origin that has sent its head at once reads on. Meanwhile the watch
+// judges the origin and the upload its client: the end of the one or the other begins the wait anew.
 void upstream::run_out_of_patience() {
-    if (awaits_head_ && watch_.body_is_going_out() && !w_.timer.stopped()) {
-        patience.expire_at(steady_time::max());  // a client that asked first has begun to send
+    if (watch_.body_is_going_out() && !w_.timer.stopped()) {
+        patience.expire_at(steady_time::max());
     } else {
         control->interrupt();
     }

@@ -120,6 +120,7 @@ private:
     [[nodiscard]] trouble pass_interim(unsigned count);
     void begin_upload();
     void await_head_anew();
+    void begin_patience_behind_upload();
     void wait_for_home();
     void run_out_of_patience();
     [[nodiscard]] bool may_have_rest() const noexcept;

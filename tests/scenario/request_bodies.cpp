@@ -511,6 +511,42 @@ TEST_SUITE("scenario/request_bodies") {
         }
     }
 
+    TEST_CASE(
+        "behind an early head the origin's time for its body begins when it has the request's") {
+        using clock = std::chrono::steady_clock;
+        constexpr std::chrono::milliseconds as_long_as{3'000};
+        for (const bool answers : {true, false}) {
+            CAPTURE(answers);
+            taken_bytes taken;
+            world w{with_timeouts({{"origin_body", answers ? "2s" : "1s"}})};
+            const std::string piece(kib, 'x');
+            constexpr std::size_t pieces = 64;
+            auto& done = w.origin.make_gate();
+            w.origin.on_head("/a", [&](origin_request&, origin_connection& connection) {
+                connection.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+                taken.read(connection, pieces * kib);
+                if (answers) {
+                    connection.send(chunk("thanks") + chunk(""));
+                } else {
+                    done.wait();
+                }
+            });
+            auto one = w.proxy.connect(
+                absolute_request("POST", w.origin.url("/a"), with_length(pieces * kib)));
+            const auto began = clock::now();
+            for (std::size_t i = 0; i < pieces; ++i) {
+                REQUIRE(one.send(piece));
+                REQUIRE(taken.reach((i + 1) * kib));
+                std::this_thread::sleep_until(began + as_long_as * (i + 1) / pieces);
+            }
+            const auto answer = one.read("POST");
+            CHECK(answer.status == 200);
+            CHECK(answer.body == (answers ? "thanks" : ""));
+            CHECK(answer.end == (answers ? ending::complete : ending::cut_short));
+            done.open();
+        }
+    }
+
     TEST_CASE("an early answer that ends with the connection is ended, and the body goes on") {
         // An HTTP/1.0 client sees the end of such an answer by the end alone.
         std::atomic<bool> whole{false};
