@@ -309,6 +309,12 @@ void fetch::producer_upgraded() {
     notify_readers();
 }
 
+bool fetch::producer_ends_if_unread() {
+    const std::lock_guard lock{guard_};
+    abandoned_ = abandoned_ || !is_read();
+    return abandoned_;
+}
+
 bool fetch::abandoned() const noexcept {
     return abandoned_.load(std::memory_order_acquire);
 }

@@ -233,6 +233,9 @@ public:
     [[nodiscard]] bool has_readers() const;
     /// Nobody wants it any more: stop.
     [[nodiscard]] bool abandoned() const noexcept;
+    /// What is left of it takes too long for nobody: it is abandoned, unless somebody reads it. Returns
+    /// whether it is.
+    [[nodiscard]] bool producer_ends_if_unread();
     /// The whole body, after producer_finish was decided and before it is called; null unless kept
     /// whole. Blocks that are mostly empty are copied to their size, but not in a body of at most
     /// `copied` bytes: whoever asks copies so much anyway.

@@ -141,7 +141,8 @@ trouble body_reader::take_buffered(progress& so_far, std::string& trailers) {
     return std::nullopt;
 }
 
-// Of an origin: a byte now and then is enough while a client waits, who may leave. Nobody would end it else.
+// Of an origin, or of a peer that waits as we do: a byte now and then is enough while a client waits, who may leave. Nobody
+// would end it else.
 steady_time body_reader::must_hear_by(steady_time::duration most_silence) {
     const auto now = steady_now();
     if (into_.has_readers()) {
@@ -168,7 +169,8 @@ awaitable<trouble> body_reader::read_more(progress& so_far) {
     }
     const auto most_silence = order_.now_settings->options.timeouts.origin_body;
     if (at_.from.waits_too) {
-        at_.patience.expire_after(std::min<steady_time::duration>(most_silence, at_.doubt_after()));
+        at_.patience.expire_at(
+            std::min(must_hear_by(most_silence), steady_now() + at_.doubt_after()));
     } else if (!at_.from.sibling) {
         at_.patience.expire_at(must_hear_by(most_silence));
     } else if (!at_.patience.armed()) {
@@ -209,9 +211,13 @@ awaitable<trouble> body_reader::read_more(progress& so_far) {
         co_return std::nullopt;
     }
     if (at_.from.waits_too && at_.patience.expired() && !into_.abandoned()) {
-        const bool lives = co_await at_.far_end_lives(most_silence);
-        if (lives) {
-            co_return std::nullopt;
+        // That it lives is not enough where nobody waits: what it waits for may drip for as long as anybody likes.
+        const bool is_in_time = must_hear_by(most_silence) > steady_now();
+        if (is_in_time || !into_.producer_ends_if_unread()) {
+            const bool lives = co_await at_.far_end_lives(most_silence);
+            if (lives) {
+                co_return std::nullopt;
+            }
         }
     }
     // Whoever joined while a deadline ran that was for nobody has as long as any reader has.

@@ -7,6 +7,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <string>
 #include <thread>
 #include <vector>
@@ -14,6 +15,7 @@
 TEST_SUITE("scenario/homes") {
 
     using namespace reprise::tests;
+    using namespace std::chrono_literals;
 
     namespace {
 
@@ -519,6 +521,40 @@ TEST_SUITE("scenario/homes") {
         CHECK(got.status == 200);
         CHECK(got.body == body);
         CHECK(f.failed(0) == 1);
+    }
+
+    TEST_CASE("what drips from a home is given up when nobody waits for it any more") {
+        auto settings = home_settings();
+        settings["timeouts"]["origin_body"] = "2500ms";
+        homes f{2, settings};
+        const auto path = f.path_of(1, 0);
+        std::atomic<int> drips{0};
+        std::promise<bool> was_closed;
+        f.origin.on(path, [&](origin_request&, origin_connection& connection) {
+            connection.send(
+                raw_head("200 OK", "Cache-Control: max-age=60\r\nContent-Length: 4000\r\n") + "p");
+            // All the while a client waits, and a while longer: for this node, and then for its home.
+            for (int i = 0; i < 400; ++i) {
+                connection.send("p");
+                ++drips;
+                if (connection.is_closed_by_proxy(50ms)) {
+                    was_closed.set_value(true);
+                    return;
+                }
+            }
+            was_closed.set_value(false);
+        });
+        {
+            auto one = f[0].connect(absolute_request("GET", f.origin.url(path)));
+            REQUIRE(eventually([&] { return drips > 60; }));  // more than origin_body
+            CHECK_FALSE(one.is_closed_by_proxy(0ms));
+        }
+        auto closed = was_closed.get_future();
+        REQUIRE(closed.wait_for(60s) == std::future_status::ready);
+        CHECK(closed.get());
+        // Who is given up for that is not to blame, and nobody is asked in its place.
+        CHECK(f.failed(0) == 0);
+        CHECK(f.origin.count(path) == 1);
     }
 
     TEST_CASE("what is one client's own goes to no home") {
