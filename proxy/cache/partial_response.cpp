@@ -258,8 +258,9 @@ part_plan plan_parts(const stored_response& stored,
         return plan;
     }
     plan.validator = strong_validator_of(lines, now);
-    // Where no end is known the range asked for may reach beyond it, and nothing may be promised.
-    if (*gap == plan.wanted || !parts.knows_total() || (plan.ranged && plan.validator.empty())) {
+    // Where no end is known the range asked for may reach beyond it, and nothing may be promised. Without a validator
+    // nothing that comes could be joined to what is held.
+    if (*gap == plan.wanted || !parts.knows_total() || plan.validator.empty()) {
         return plan;
     }
     plan.use = part_use::gap;

@@ -99,13 +99,13 @@ struct part_plan {
     http::byte_range wanted{};  ///< of held and gap
     http::byte_range gap{};     ///< of gap; within `wanted`, and never all of it
     bool open = false;          ///< of gap: it reaches to the object's end
-    /// For a gap: the If-Range value. Empty (a 200 for everything only): nothing held can be joined
-    /// to what comes, so only a whole new response is of use. A view into the stored head.
+    /// For a gap: the If-Range value, never empty. A view into the stored head.
     std::string_view validator;
 };
 /// For a GET or HEAD whose preconditions allow an answer. Several ranges, ranges of other units
 /// and a Range whose If-Range does not hold get `none`. From an object of unknown length only
-/// ranges with both ends, and held, are served.
+/// ranges with both ends, and held, are served. Without a strong validator nothing can be joined to
+/// what is held: whoever wants more gets `none`, and what comes takes its place.
 /// @pre stored.parts
 [[nodiscard]] part_plan plan_parts(const stored_response& stored,
                                    std::string_view method,

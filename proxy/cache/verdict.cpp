@@ -81,8 +81,7 @@ verdict ask_origin(rule why,
     } else if (parts && out.part.use == part_use::gap) {
         // If-Range asks about the representation, so a gap that comes confirms what is held
         // (RFC 9110 13.1.5). The client's own preconditions would stand beside it: they go alone.
-        const bool confirms = !facts.has_conditions && !out.part.validator.empty();
-        out.what = confirms ? ruling::complete : ruling::forward;
+        out.what = facts.has_conditions ? ruling::forward : ruling::complete;
     } else if (parts && !serves(out.part.use)) {
         out.what = ruling::forward;
     } else if (may_validate(kept, facts, now)) {

@@ -102,6 +102,10 @@ TEST_CASE("parts without a strong validator answer alone and are never joined") 
         const auto whole = w.get(path);
         CHECK(whole.status == 200);
         CHECK(whole.body == letters);
+        // No part could be joined to what is held: so none is asked for, and the whole takes its place.
+        REQUIRE(w.origin.count(path) == 3);
+        CHECK_FALSE(w.origin.requests(path).back().has("Range"));
+        CHECK(hit_body(w.get(path)) == letters);
     }
 }
 
