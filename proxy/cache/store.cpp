@@ -323,7 +323,7 @@ bool store::freshen(const filter::key_hash& key,
     if (disk_ && !on_disk &&
         (disk::allows_less(*updated, *current) ||
          updated->weak_last_modified() != current->weak_last_modified())) {
-        // Its older head would answer for too long, to no purge of the tags that are new, or for bytes
+        // Its older head would answer for too long, stale perhaps, to no purge of the tags that are new, or for bytes
         // that it is no validator of.
         note_outdated(key, url);
         if (!disk_->drop(key, *current)) {

@@ -110,8 +110,9 @@ struct tier_figures {
     std::chrono::milliseconds loaded_in{0};
 };
 
-/// Whether a newer head (a 304's) allows less than the one before it: it is useful for a shorter time, or
-/// has a tag to be purged by that the other lacks. Then the older is not to be found without it.
+/// Whether a newer head (a 304's) allows less than the one before it: it is useful for a shorter time, may
+/// be sent stale for a shorter time or not at all (RFC 9111 4.2.4, RFC 5861), or has a tag to be purged by
+/// that the other lacks. Then the older is not to be found without it.
 [[nodiscard]] bool allows_less(const stored_response& updated, const stored_response& current);
 
 class tier;

@@ -3,8 +3,11 @@
 #include "proxy/cache/disk/core.hpp"
 #include "proxy/cache/disk/tier.hpp"
 #include "proxy/cache/disk/writer.hpp"
+#include "proxy/http/reuse.hpp"
 
+#include <algorithm>
 #include <new>
+#include <optional>
 #include <utility>
 
 // What changes the store: each change is queued for the writer, or noted for its journal, and nothing here waits
@@ -17,6 +20,29 @@ namespace {
 std::uint64_t discriminator_of(const filter::key_hash& primary, const stored_response& one) {
     const auto vary = one.vary();
     return vary.empty() ? 0 : variant_discriminator(primary, vary.names, one.selecting());
+}
+
+using window_of = std::optional<http::seconds> http::response_directives::*;
+
+// Until when it may be sent stale by that directive, where nothing forbids it.
+wall_time stale_until(const stored_response& one, window_of window) {
+    const auto allowed = one.directives();
+    const auto facts = one.freshness();
+    return facts.response_time + (facts.lifetime - facts.initial_age) +
+           (allowed.*window).value_or(http::seconds{0});
+}
+
+bool allows_less_stale(const stored_response& updated, const stored_response& current) {
+    const auto before = current.directives();
+    if (http::forbids_stale(before)) {
+        return false;
+    }
+    const auto ends_sooner = [&](window_of window) {
+        return before.*window && stale_until(updated, window) < stale_until(current, window);
+    };
+    return http::forbids_stale(updated.directives()) ||
+           ends_sooner(&http::response_directives::stale_while_revalidate) ||
+           ends_sooner(&http::response_directives::stale_if_error);
 }
 
 }  // namespace
@@ -119,6 +145,7 @@ bool allows_less(const stored_response& updated, const stored_response& current)
     const auto before = current.tags(), now = updated.tags();
     return useful_until(updated.freshness(), updated.directives()) <
                useful_until(current.freshness(), current.directives()) ||
+           allows_less_stale(updated, current) ||
            !std::includes(before.begin(), before.end(), now.begin(), now.end());
 }
 

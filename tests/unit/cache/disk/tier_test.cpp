@@ -236,6 +236,64 @@ TEST_SUITE("cache/disk/tier") {
         CHECK(whole_body(*s.find("http://big/").response) == body_for("http://big/", 400'000));
     }
 
+    TEST_CASE(
+        "a newer head allows less where it is useful, or may be sent stale, for a shorter time") {
+        using directives = http::response_directives;
+        struct said {
+            std::chrono::seconds lifetime{60};
+            directives allowed{};
+        };
+        const auto with_window = [](auto window, std::chrono::seconds length) {
+            directives made;
+            made.*window = length;
+            return made;
+        };
+        const auto on_error = [&](std::chrono::seconds length) {
+            return with_window(&directives::stale_if_error, length);
+        };
+        const auto behind = [&](std::chrono::seconds length) {
+            return with_window(&directives::stale_while_revalidate, length);
+        };
+        directives strict;
+        strict.must_revalidate = true;
+        auto strict_on_error = on_error(24h);
+        strict_on_error.must_revalidate = true;
+        struct {
+            std::string_view what;
+            said updated, current;
+            bool less;
+        } const rows[]{
+            {"the same", {60s}, {60s}, false},
+            {"fresh for longer", {600s}, {60s}, false},
+            {"fresh for a shorter time", {10s}, {60s}, true},
+            {"not stale any more", {600s, strict}, {10s}, true},
+            {"nor behind an error", {600s, strict}, {10s, on_error(24h)}, true},
+            {"what it says beside that counts no more", {600s, strict_on_error}, {10s}, true},
+            {"it was not either", {600s, strict}, {10s, strict_on_error}, false},
+            {"and may be now", {600s, on_error(24h)}, {10s, strict}, false},
+            {"on error for a shorter time", {60s, on_error(1h)}, {60s, on_error(24h)}, true},
+            {"on error no more", {60s}, {60s, on_error(24h)}, true},
+            {"fresh for longer than that", {48h}, {60s, on_error(24h)}, false},
+            {"on error for longer", {60s, on_error(25h)}, {60s, on_error(24h)}, false},
+            {"behind a client's back for a shorter time",
+             {60s, behind(1h)},
+             {60s, behind(24h)},
+             true},
+            {"for as long in all", {3600s, behind(60s)}, {60s, behind(3600s)}, false},
+        };
+        for (const auto& row : rows) {
+            CAPTURE(row.what);
+            const auto made = [](const said& one) {
+                auto head = object("http://a/", 10);
+                head->freshness.response_time = wall_time{100s};
+                head->freshness.lifetime = one.lifetime;
+                head->directives = one.allowed;
+                return head;
+            };
+            CHECK(allows_less(*made(row.updated), *made(row.current)) == row.less);
+        }
+    }
+
     TEST_CASE("a newer head of a large object does not wait for more either") {
         disk_store s{std::make_shared<memory_files>()};
         s.settings.write_after = 1h;
