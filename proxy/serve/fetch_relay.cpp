@@ -432,20 +432,29 @@ bool fetch_relay::may_share_validated() {
     return fits == fit::answers;
 }
 
+// As for whoever leads (came_meanwhile): a hit, and no validation's answer.
+ended_or_next fetch_relay::take_came_meanwhile() {
+    x_.stored = {.what = cache::lookup::present, .response = x_.memory.report.fresh};
+    x_.judged_at = resident_now();
+    x_.verdict = cache::judge(x_.stored, x_.asked.facts, x_.asked.head->fields, x_.judged_at);
+    return answer{answers::stored{.collapsed = true}};
+}
+
 ended_or_next fetch_relay::take_validated() {
+    const auto& confirmed = x_.memory.report.confirmed;
+    if (!confirmed) {
+        return take_came_meanwhile();
+    }
     const auto now = resident_now();
     const auto fresh = x_.memory.report.fresh;
-    const auto& confirmed = x_.memory.report.confirmed;
     x_.sending = fresh;
     x_.book.how = outcome::revalidated;
-    if (confirmed) {
-        x_.book.note_answer(confirmed->by);
-    }
+    x_.book.note_answer(confirmed->by);
     http::cache_status how;
     how.forward = x_.verdict.forward == http::forward_reason::none ? http::forward_reason::stale
                                                                    : x_.verdict.forward;
     how.forward_status = 304;
-    how.stored = !confirmed || !confirmed->for_one_client;
+    how.stored = !confirmed->for_one_client;
     how.collapsed = follows();
     how.ttl = http::remaining(fresh->freshness(), now);
     stored_pieces made{x_, *fresh};

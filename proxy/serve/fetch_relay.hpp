@@ -56,6 +56,7 @@ private:
     [[nodiscard]] awaitable<ended_or_next> take_head(cache::fetch_reader& reader);
     [[nodiscard]] awaitable<ended_or_next> take_end();
     [[nodiscard]] ended_or_next take_validated();
+    [[nodiscard]] ended_or_next take_came_meanwhile();
     [[nodiscard]] ended_or_next take_failure();
     [[nodiscard]] ended_or_next take_upgrade();
     [[nodiscard]] bool may_follow(const cache::fetch_reader& reader);

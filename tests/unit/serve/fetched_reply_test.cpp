@@ -215,7 +215,7 @@ TEST_CASE("what a 304 has confirmed is sent from the store, a range of it too") 
         const auto order = at.orders.next();
         const auto kept = order->validating();
         REQUIRE(kept);
-        order->into->producer_validated(kept);
+        order->into->producer_validated(kept, std::make_shared<cache::confirmation>());
         at.settle();
         CHECK(at.one->how == ended::keep);
         CHECK(at.said().status == (ranged ? 206 : 200));

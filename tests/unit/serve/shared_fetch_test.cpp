@@ -118,6 +118,30 @@ TEST_CASE("what a 304 has confirmed serves those who wait too, but not what it s
     }
 }
 
+TEST_CASE(
+    "what came from elsewhere as its fetch began is a hit for those who follow it, and no 304's") {
+    for (const std::string fields : {"", "Range: bytes=1-2\r\n", "If-None-Match: \"1\"\r\n"}) {
+        CAPTURE(fields);
+        // Something older is stored, so that a range and a condition are the cache's to judge.
+        led at;
+        at.store(of_five + "ETag: \"0\"\r\nAge: 1000\r\n", "older");
+        asking one{at, get(fields)};
+        CHECK(at.sink.sent.empty());
+        at.store(of_five + "ETag: \"1\"\r\n", "hello");
+        const auto kept = at.at.common.store.find(at.key(), url, {}).response;
+        REQUIRE(kept);
+        at.lead.order->into->producer_validated(kept);
+        at.settle();
+        CHECK(one.how == ended::keep);
+        CHECK(at.orders.size() == 0);
+        CHECK(at.said().status == (fields.empty() ? 200 : fields.starts_with("Range") ? 206 : 304));
+        CHECK(at.said()["Cache-Status"].starts_with("reprise; hit; ttl="));
+        one.close();
+        CHECK(at.counted(outcome::collapsed) == 1);
+        CHECK(at.counted(outcome::revalidated) == 0);
+    }
+}
+
 TEST_CASE("what a follower says of age holds for what a 304 has confirmed, too") {
     struct {
         std::string asks, leader_asked;
