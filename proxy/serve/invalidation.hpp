@@ -1,6 +1,6 @@
 #pragma once
 // What an unsafe method's answer makes invalid (RFC 9111 4.4): its target, and what Location and
-// Content-Location name of the same origin.
+// Content-Location name of the same origin. Where no answer comes nothing is invalid (proxy/DESIGN.md).
 
 #include "proxy/cache/fetch.hpp"
 #include "proxy/serve/exchange_state.hpp"

@@ -163,16 +163,20 @@ TEST_CASE("a POST's answer may be stored, nobody else's") {
 
 TEST_CASE(
     "what succeeded for a client that has left before it was looked at has changed things too") {
-    for (const bool succeeds : {true, false}) {
-        CAPTURE(succeeds);
+    // Without an answer nothing has: else who may not purge could, by leaving what the origin refuses.
+    for (const std::string status : {"200 OK", "500 No", ""}) {
+        CAPTURE(status);
+        const bool succeeds = status == "200 OK";
         bench at;
         at.store(of_five, "hello");
         at.sink.fails_after = 0;
         asking one{at, head_of("DELETE " + url)};
         auto from = at.origin();
         from.order->into->producer_interim("HTTP/1.1 103 Early Hints\r\n\r\n");
-        from.head(std::string{succeeds ? "200 OK" : "500 No"} + "\r\nContent-Length: 0\r\n");
-        from.end();
+        if (!status.empty()) {
+            from.head(status + "\r\nContent-Length: 0\r\n");
+            from.end();
+        }
         at.settle();
         CHECK(one.how == ended::gone);
         CHECK(from.found().has_value() == !succeeds);
