@@ -31,6 +31,7 @@ core::core(const tier_settings& from,
            std::shared_ptr<filesystem> system,
            const superblock& found,
            const geometry& planned,
+           std::uint32_t numbers,
            purge_list& bans,
            const invalidations& lately)
     : settings{from},
@@ -40,9 +41,10 @@ core::core(const tier_settings& from,
       shape{planned},
       purges{bans},
       invalidated{lately},
-      segments{planned.segments},
+      segments{numbers},
       pool{{.threads = from.readers, .most_waiting = from.read_queue, .patience = from.patience}},
       room{{.segments = planned.segments,
+            .numbers = numbers,
             .segment_bytes = planned.segment_bytes,
             .carry = from.carry,
             .exponent = from.exponent,
@@ -58,8 +60,8 @@ std::string core::path_of(std::string_view name) const {
     return path;
 }
 
-bool core::remove_surplus() const {
-    return !remove_segments(*files, settings.path, segments.size());
+bool core::may_have_unknown_segments() const {
+    return numbers_of_segments(*files, settings.path, segments.size()) > segments.size();
 }
 
 std::optional<core::located> core::locate(const filter::key_hash& key) const {

@@ -48,7 +48,8 @@ struct log_position {
 /// Behind all that will ever be written.
 inline constexpr log_position end_of_time{~std::uint64_t{0}, ~std::uint64_t{0}};
 
-/// The segments as they can be read now.
+/// The segments as they can be read now. Their numbers are as they were given once: of a store that was made
+/// smaller there may be few, under high ones.
 class segment_table {
 public:
     struct view {
@@ -70,6 +71,10 @@ public:
                wall_time begun);
     /// Nothing of it is there from now on; the file stays open.
     void end(std::uint32_t number);
+    /// Its file was removed, or is to be left alone; then (not `for_good`) a restart may find it. @pre it has ended
+    void removed(std::uint32_t number, bool for_good);
+    /// Those that have a file, but for what was left alone. O(segments).
+    [[nodiscard]] std::uint32_t files() const;
     /// It could not be read: what its file has may be there again after a restart, however old.
     void unreadable(std::uint32_t number);
     [[nodiscard]] bool is_unread(std::uint32_t number) const;
@@ -162,10 +167,12 @@ struct tally {
 };
 
 struct core {
+    /// `numbers`: of segments, from 0 on; the plan's, or more where a larger store left some.
     core(const tier_settings& from,
          std::shared_ptr<filesystem> system,
          const superblock& found,
          const geometry& planned,
+         std::uint32_t numbers,
          purge_list& bans,
          const invalidations& lately);
 
@@ -231,9 +238,9 @@ struct core {
         }
     }
     [[nodiscard]] std::string path_of(std::string_view name) const;
-    /// A store that was made smaller has segments too many: removes them. False: some may be left.
-    /// Blocks. @pre no other process may have to go on with them
-    [[nodiscard]] bool remove_surplus() const;
+    /// Whether there may be segments with numbers beyond all that we know, as who had the store in between can have
+    /// made them. Blocks. @throws std::bad_alloc
+    [[nodiscard]] bool may_have_unknown_segments() const;
 
     /// A record's entry and its segment, as they belong together: between a look at the one and a
     /// look at the other the record may be carried, and its segment be begun anew. None: the index

@@ -46,6 +46,24 @@ void segment_table::end(std::uint32_t number) {
     home.now.sequence = 0;
 }
 
+void segment_table::removed(std::uint32_t number, bool for_good) {
+    auto& home = slots_[number];
+    std::shared_ptr<file> before;  // closed after the lock
+    const std::lock_guard lock{home.guard};
+    assert(home.now.sequence == 0);
+    before = std::exchange(home.now.from, nullptr);
+    home.left = for_good ? 0 : home.left;
+}
+
+std::uint32_t segment_table::files() const {
+    std::uint32_t sum = 0;
+    for (const auto& home : slots_) {
+        const std::lock_guard lock{home.guard};
+        sum += home.now.from || home.left == unread ? 1 : 0;
+    }
+    return sum;
+}
+
 void segment_table::unreadable(std::uint32_t number) {
     auto& home = slots_[number];
     const std::lock_guard lock{home.guard};

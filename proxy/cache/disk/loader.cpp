@@ -129,16 +129,9 @@ void loader::take_in(const found& segment, const recovered_segment& records, std
 
 void loader::run() {
     const auto begun = steady_now();
-    // Segments too many go before new ones come; not while the program before this one may have to go
-    // on with them.
-    bool has_surplus = true;
-    if (core_->lender == nullptr) {
-        (void)patience_.with_memory([&] { has_surplus = !core_->remove_surplus(); });
-    }
     const auto segments = find_segments();
 
     log_end end;
-    end.has_surplus = has_surplus;
     const bool knows_slots = !patience_.is_stopped();
     end.knows_slots = knows_slots;
     end.next_sequence = sequence_after(

@@ -1,5 +1,7 @@
 #include "proxy/cache/disk/resizing.hpp"
 
+#include <algorithm>
+
 namespace reprise::proxy::cache::disk {
 
 std::uint64_t segment_bytes_at_first(const tier_settings& settings) noexcept {
@@ -17,7 +19,26 @@ std::string why_too_small(const tier_settings& settings, const superblock& super
            std::to_string(super.segment_bytes) + " bytes";
 }
 
-error_code remove_segments(filesystem& files, const std::string& directory, std::size_t from) {
+std::uint32_t numbers_of_segments(filesystem& files,
+                                  const std::string& directory,
+                                  std::uint32_t planned) {
+    const auto names = files.list(directory);
+    if (!names) {
+        throw_if_no_memory(names.error());
+        return most_segments;
+    }
+    auto numbers = planned;
+    for (const auto& name : *names) {
+        if (const auto number = segment_number_in(name); number < most_segments) {
+            numbers = std::max(numbers, number + 1);
+        }
+    }
+    return numbers;
+}
+
+namespace {
+
+error_code remove_segments(filesystem& files, const std::string& directory) {
     const auto names = files.list(directory);
     if (!names) {
         return names.error();
@@ -25,8 +46,7 @@ error_code remove_segments(filesystem& files, const std::string& directory, std:
     bool any = false;
     error_code failed;
     for (const auto& name : *names) {
-        const auto number = segment_number_in(name);
-        if (number >= from && number < most_segments) {
+        if (segment_number_in(name) < most_segments) {
             any = true;
             if (const auto of_one = files.remove(directory + "/" + name)) {
                 failed = of_one;
@@ -36,6 +56,8 @@ error_code remove_segments(filesystem& files, const std::string& directory, std:
     const auto unsynced = any ? files.sync_directory(directory) : error_code{};
     return failed ? failed : unsynced;
 }
+
+}  // namespace
 
 error_code remove_contents(filesystem& files,
                            const std::string& directory,
@@ -47,7 +69,7 @@ error_code remove_contents(filesystem& files,
     if (failed) {
         return failed;
     }
-    return remove_segments(files, directory, 0);
+    return remove_segments(files, directory);
 }
 
 }  // namespace reprise::proxy::cache::disk

@@ -2,8 +2,12 @@
 // A size setting that the store's segments do not fit.
 //
 // A store keeps the segment size that it was made with, and of another size setting it has more or
-// fewer of them. Of a much smaller one it would have one, or none, and nothing could be written any
-// more. Then it is begun anew, with segments that fit.
+// fewer of them. Where it has more than it may, the oldest go, whatever their numbers: what was replaced lies
+// in an older segment than what replaced it, and would be served again if that went first. So the numbers
+// of those that stay may be higher than there are segments.
+//
+// Of a much smaller setting it would have one, or none, and nothing could be written any more. Then it is begun
+// anew, with segments that fit.
 //
 // Threads   none.
 // Errors    values.
@@ -24,10 +28,11 @@ namespace reprise::proxy::cache::disk {
 /// Why the store can't go on with its segments at this size; empty: it can.
 [[nodiscard]] std::string why_too_small(const tier_settings& settings, const superblock& super);
 
-/// Removes the segments from this number on; an error: some are left. Blocks.
-[[nodiscard]] error_code remove_segments(filesystem& files,
-                                         const std::string& directory,
-                                         std::size_t from);
+/// One more than the highest number of a segment that is there, and `planned` at least. Where the directory can't be
+/// listed, as many as there can be: what is not looked for may be the newer. Blocks. @throws std::bad_alloc
+[[nodiscard]] std::uint32_t numbers_of_segments(filesystem& files,
+                                                const std::string& directory,
+                                                std::uint32_t planned);
 
 /// Removes the journal, and then all segments, whatever their numbers: they are larger than those that
 /// come, and together larger than the store may be. To be done before anything of the new store is

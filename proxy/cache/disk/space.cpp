@@ -21,7 +21,7 @@ constexpr bool many_free(segment_number free, segment_number all) noexcept {
 
 space::space(const space_settings& settings)
     : settings_{settings},
-      segments_(settings.segments),
+      segments_(std::max(settings.segments, settings.numbers)),
       exponent_{settings.exponent},
       filling_{many_free(settings.segments, settings.segments)} {
     figures_.free = settings.segments;
@@ -36,7 +36,7 @@ void space::change_threshold(const Change& change) noexcept {
 }
 
 void space::left_free() noexcept {
-    --figures_.free;
+    figures_.free -= figures_.free != 0 ? 1 : 0;
     filling_.store(many_free(figures_.free, settings_.segments), relaxed);
 }
 
@@ -121,6 +121,13 @@ void space::open(segment_number segment, std::uint64_t sequence) noexcept {
     it.live = 0;
     it.sequence = sequence;
     it.is = state::open;
+}
+
+void space::gave_back(segment_number segment) noexcept {
+    auto& it = segments_[segment];
+    live_ -= it.live;
+    it = {};
+    ++figures_.reclaimed;
 }
 
 void space::close(segment_number segment) noexcept {

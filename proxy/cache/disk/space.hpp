@@ -52,7 +52,8 @@ namespace reprise::proxy::cache::disk {
 using segment_number = std::uint32_t;  ///< which file, not its sequence number
 
 struct space_settings {
-    segment_number segments = 128;  ///< at least 2
+    segment_number segments = 128;  ///< at least 2: how many there may be
+    segment_number numbers = 0;     ///< one more than their highest number, where that is more
     std::uint64_t segment_bytes = 0;
     double carry = 0.5;     ///< share of a reclaimed segment's bytes, 0 to 0.9
     double exponent = 0.4;  ///< of length in density, 0 to 1
@@ -87,7 +88,8 @@ public:
     /// @pre settings within the bounds named there
     explicit space(const space_settings& settings);
 
-    /// A start found `segment` with `sequence` and `live` bytes.
+    /// A start found `segment` with `sequence` and `live` bytes. There may be more of them than `segments`, until some
+    /// are given back.
     void found(segment_number segment, std::uint64_t sequence, std::uint64_t live);
 
     /// The segment to write next: one that is free, else the oldest that is closed. The caller
@@ -106,6 +108,8 @@ public:
     void no_more_room() noexcept;
     /// No more records follow.
     void close(segment_number segment) noexcept;
+    /// It was one of more than there may be, and is no more.
+    void gave_back(segment_number segment) noexcept;
 
     /// A record of `record` came into `segment`.
     void wrote(segment_number segment, const occupant& record, bool carried) noexcept;

@@ -230,8 +230,14 @@ tier::tier(const tier_settings& settings,
         trouble = kept.bytes() == 0 ? kept.replace({&start, 1}) : kept.append({&start, 1}, true);
     }
 
-    core_ = std::make_shared<core>(
-        chosen, files, super, plan(chosen.size, super.segment_bytes), purges, invalidated);
+    const auto planned = plan(chosen.size, super.segment_bytes);
+    core_ = std::make_shared<core>(chosen,
+                                   files,
+                                   super,
+                                   planned,
+                                   numbers_of_segments(*files, chosen.path, planned.segments),
+                                   purges,
+                                   invalidated);
     for (const auto& [primary, mark] : says.expiries) {
         if (!core_->expiries.note(primary, mark)) {
             auto& dropped = says.urls[primary];  // too many to remember: gone is safer than fresh
@@ -254,12 +260,9 @@ void tier::turn_off(const tier_settings& chosen,
                     std::string why) {
     const auto nobodys = new_store(chosen);  // the secret of keys is needed all the same
     journal none{chosen.path + "/purges", files, nobodys.store_id};
-    core_ = std::make_shared<core>(chosen,
-                                   std::move(files),
-                                   nobodys,
-                                   plan(chosen.size, nobodys.segment_bytes),
-                                   purges,
-                                   invalidated);
+    const auto planned = plan(chosen.size, nobodys.segment_bytes);
+    core_ = std::make_shared<core>(
+        chosen, std::move(files), nobodys, planned, planned.segments, purges, invalidated);
     core_->set_health(tier_state::off, std::move(why));
     core_->closed.store(true, std::memory_order_release);
     core_->loading.store(false, std::memory_order_relaxed);

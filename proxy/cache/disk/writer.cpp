@@ -127,7 +127,6 @@ void writer::go_on_with_log(std::unique_lock<std::mutex>& lock) {
     lock.unlock();
     next_sequence_ = end.next_sequence;
     knows_slots_ = end.knows_slots;
-    has_surplus_ = end.has_surplus;
     if (end.open && !troubled_) {
         auto& open = *end.open;
         if (const auto failed = tail_.resume(open.number,
@@ -148,6 +147,7 @@ void writer::hear_of_loaded() {
         return;
     }
     may_reclaim_ = true;
+    gives_back_ = true;
     waits_for_loading_ = false;
     for (const auto& one : loaded_) {
         if (!tail_.is_open() || tail_.number() != one.number) {
@@ -167,6 +167,9 @@ void writer::work(std::unique_lock<std::mutex>& lock) {
         keep_noted();
         if (troubled_ && steady_now() >= try_again_) {
             recover_from_trouble();
+        }
+        if (gives_back_ && !troubled_) {
+            give_back_one();
         }
         if (!troubled_ && sync_by_ != never && steady_now() >= sync_by_) {
             sync_by_ = never;
@@ -244,7 +247,7 @@ bool writer::rest(std::unique_lock<std::mutex>& lock) {
     // As after a failure: the journal may have been written by another process meanwhile, and at positions
     // of its own.
     troubled_ = journal_broken_ = true;
-    has_surplus_ = true;  // as far as we know: it may have had more room
+    has_unknown_ = true;  // as far as we know: it may have had more room
     next_sequence_ = sequence_after(next_sequence_ - 1, wall_now());
     try_again_ = steady_now();
     return true;
@@ -257,7 +260,8 @@ bool writer::wait(std::unique_lock<std::mutex>& lock) {
         }
         // What is in hand comes first, and lacked memory: it waits for the next try.
         const bool may_keep = !has_in_hand() && !is_unsettled_;
-        if ((!noted_.empty() && may_keep) || (all_loaded_ && !may_reclaim_)) {
+        if ((!noted_.empty() && may_keep) || (all_loaded_ && !may_reclaim_) ||
+            (gives_back_ && !troubled_)) {
             return true;
         }
         const auto now = steady_now();
@@ -370,9 +374,9 @@ log_position writer::position() const noexcept {
 }
 
 // The lowest position of any record a restart might find; a segment that could not be begun anew
-// still holds its old ones. So do those of a store that was larger, and may be again.
+// still holds its old ones. So may those that another process has left.
 log_position writer::oldest_position() const {
-    if (!knows_slots_ || has_surplus_) {
+    if (!knows_slots_ || has_unknown_) {
         return {};
     }
     std::uint64_t lowest = tail_.is_open() ? tail_.position().sequence : 0;

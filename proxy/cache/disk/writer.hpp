@@ -107,8 +107,6 @@ struct log_end {
     /// False: the end came before every slot was looked at. What was noted is kept then, and no slot is
     /// written to, since any may hold something.
     bool knows_slots = true;
-    /// Segments beyond the store's size may be there, and be found by a start with a larger one.
-    bool has_surplus = false;
 };
 
 /// A segment that was loaded, for the bookkeeping of space.
@@ -290,6 +288,9 @@ private:
     [[nodiscard]] bool make_room(std::uint64_t record_bytes);
     [[nodiscard]] bool open_next();
     void reclaim_ahead();
+    void give_back_one();
+    void remove_file_of(std::uint32_t number);
+    [[nodiscard]] std::optional<std::uint32_t> free_file() const;
     [[nodiscard]] bool has_lender();
     [[nodiscard]] bool may_use_again(std::uint32_t number);
     /// One that failed only if `even_failed` and there is no other.
@@ -347,7 +348,10 @@ private:
     reclaimer reclaimer_;
     std::uint64_t next_sequence_ = 1;
     bool knows_slots_ = true;
-    bool has_surplus_ = false;
+    // Who had the store in between may have left segments of which we know nothing, for a start with a larger one
+    // to find.
+    bool has_unknown_ = false;
+    bool gives_back_ = false;  // there may be more segments than there is room for
     bool may_reclaim_ = false;
     bool troubled_ = false;
     bool is_unsettled_ = false;  // memory ended before what waited was given up

@@ -166,10 +166,9 @@ void writer::see_what_is_known() {
         }
     }
     if (!troubled_) {
-        // What it may have beyond this store's size goes once it has ended.
-        (void)has_lender();
+        (void)has_lender();  // nor may it have left anything that we don't know
     }
-    if (!has_surplus_ && !core_->segments.has_unread()) {
+    if (!has_unknown_ && !core_->segments.has_unread()) {
         const std::lock_guard lock{guard_};
         knows_log_ = true;
     }

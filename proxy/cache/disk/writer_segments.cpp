@@ -51,9 +51,12 @@ void writer::close_tail() {
 
 std::optional<std::uint32_t> writer::free_segment(bool even_failed) {
     std::optional<std::uint32_t> unread, last_choice;
+    const bool may_make = core_->segments.files() < core_->shape.segments &&
+                          steady_now() >= make_again_;
     for (std::uint32_t number = 0; number < core_->segments.size(); ++number) {
         const auto view = core_->segments.at(number);
-        if (view.sequence != 0 || (!view.from && steady_now() < make_again_)) {
+        const bool is_there = view.from || core_->segments.is_unread(number);
+        if (view.sequence != 0 || (!is_there && !may_make)) {
             continue;
         }
         const auto failed = failed_.find(number);
@@ -135,7 +138,7 @@ bool writer::open_next() {
         // What is said of a segment that can't be begun has its room before: there its header may be already.
         make_room_in(unkept_, 2);
         auto& left_alone_until = failed_[*number];  // as it was, or 0: it is not
-        if (core_->segments.has_unread() || has_surplus_) {
+        if (core_->segments.has_unread() || has_unknown_) {
             if (const auto failed = drop_what_is_left_in(*number)) {
                 trouble(failed, "keeping purges");
                 return false;
@@ -190,14 +193,86 @@ void writer::reclaim_ahead() {
     }
 }
 
+// A file of which nothing is there any more.
+std::optional<std::uint32_t> writer::free_file() const {
+    for (std::uint32_t number = 0; number < core_->segments.size(); ++number) {
+        const auto view = core_->segments.at(number);
+        if (view.from && view.sequence == 0 && !core_->segments.is_unread(number)) {
+            return number;
+        }
+    }
+    return std::nullopt;
+}
+
+// A store that was made smaller: of what it has too much the oldest goes, as when its room is needed, but with the file.
+// One at a time, so that what is noted and offered does not wait for all of them.
+void writer::give_back_one() {
+    make_room_in(unkept_, 2);
+    const bool has_too_many = core_->segments.files() > core_->shape.segments;
+    if (!has_too_many || has_lender()) {
+        gives_back_ = false;
+        if (has_too_many) {
+            return;  // it is asked for again when that has ended
+        }
+        if (tail_.is_open()) {
+            reclaim_ahead();
+        }
+        return;
+    }
+    if (const auto free = free_file()) {
+        remove_file_of(*free);
+        return;
+    }
+    if (!reclaimer_.is_active()) {
+        const auto oldest = oldest_segment();
+        if (!oldest) {
+            gives_back_ = false;  // the others can't be read, and nobody knows how old they are
+            return;
+        }
+        reclaimer_.begin(*oldest);
+    }
+    const auto number = reclaimer_.number();
+    if (core_->segments.has_unread() || has_unknown_) {
+        if (const auto failed = drop_what_is_left_in(number)) {
+            trouble(failed, "keeping purges");
+            return;
+        }
+    }
+    reclaimer_.finish();
+    settle_deaths();
+    core_->room.gave_back(number);
+    remove_file_of(number);
+}
+
+// The next may go only when this one has gone for good, or the journal says that it is dead: after a power cut it could be
+// there again, with what the next had replaced. @pre it has ended, and unkept_ has room for one more
+void writer::remove_file_of(std::uint32_t number) {
+    auto failed = core_->files->remove(core_->path_of(segment_name(number)));
+    if (!failed || failed == boost::system::errc::no_such_file_or_directory) {
+        failed = core_->files->sync_directory(core_->settings.path);
+    }
+    if (failed) {
+        log::warn("disk: ",
+                  core_->settings.path,
+                  ": ",
+                  failed.message(),
+                  ": a segment too many is left, and takes its room until the next start");
+        if (const auto unkept = drop_what_is_left_in(number)) {
+            trouble(unkept, "keeping purges");
+        }
+    }
+    core_->segments.removed(number, !failed);
+}
+
 // Whether a process that lent us the store may still read it, or go on with it. Once it has ended all of
-// it is ours: what a smaller store has no use for too.
+// it is ours, and what is too much is given back.
 bool writer::has_lender() {
     if (core_->lender && !core_->lender->try_lock()) {
         core_->lender = nullptr;
+        gives_back_ = may_reclaim_;
     }
-    if (has_surplus_ && !core_->lender) {
-        has_surplus_ = !core_->remove_surplus();
+    if (has_unknown_ && !core_->lender) {
+        has_unknown_ = core_->may_have_unknown_segments();
     }
     return core_->lender != nullptr;
 }

@@ -94,6 +94,12 @@ bool writer::mend_journal() {
         trouble(format_errc::bad_checksum, "another store has taken this one's place");
         return false;
     }
+    if (gives_back_ && !troubled_) {
+        give_back_one();  // the disk may be full of what is too much
+        if (troubled_) {
+            return false;
+        }
+    }
     if (journal_broken_) {
         if (const auto failed = rewrite_journal(unkept_)) {
             trouble(failed, "keeping purges");

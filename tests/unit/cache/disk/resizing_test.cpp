@@ -8,6 +8,7 @@
 
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <stdexcept>
@@ -104,6 +105,161 @@ TEST_SUITE("cache/disk/resizing") {
         CHECK(s->figures().evicted > 0);
         s.open();
         CHECK(has_version(s, url_of(999), 0));
+    }
+
+    TEST_CASE(
+        "what was replaced does not come back when a store is made smaller: the oldest goes") {
+        for (const bool is_lent : {false, true}) {
+            CAPTURE(is_lent);
+            constexpr std::uint64_t size = 8u << 20;
+            const auto files = std::make_shared<memory_files>();
+            disk_store larger{files, 2 * size};
+            larger.open();
+            const std::string url = "http://replaced/";
+            larger.put_surely(url, object(url, body_bytes, 1));
+            put_many(larger, 1000);  // more than the smaller has segments for
+            larger.put_surely(url, object(url, body_bytes, 2));
+            if (is_lent) {
+                REQUIRE(larger->lend(tests::patience).empty());
+            } else {
+                larger.close();
+            }
+            REQUIRE(files->taken() > size);
+            disk_store smaller{files, size};
+            smaller.open();
+            CHECK(has_version(smaller, url, 2));
+            larger.close();
+            put_many(smaller, 200);
+            CHECK(eventually([&] { return files->taken() <= size; }));
+            CHECK(has_version(smaller, url, 2));
+            CHECK(smaller->figures().write_errors == 0);
+            // As after a kill, with either size.
+            for (const auto next : {size, 2 * size}) {
+                disk_store again{files->after_kill(), next};
+                again.open();
+                CHECK(has_version(again, url, 2));
+                CHECK(has_version(again, url_of(199), 0));
+            }
+            put_many(smaller, 1000);
+            CHECK(smaller->figures().evicted > 0);
+            CHECK(files->taken() <= size);
+        }
+    }
+
+    TEST_CASE("a power cut while a store is made smaller brings back nothing that was replaced") {
+        constexpr std::uint64_t larger = 16u << 20, smaller = 8u << 20;
+        constexpr unsigned replaced = 10;
+        const auto url_of_replaced = [](unsigned i) {
+            return "http://replaced/" + std::to_string(i);
+        };
+        const auto made = std::make_shared<memory_files>();
+        {
+            disk_store s{made, larger};
+            s.settings.segment = 512u << 10;
+            s.open();
+            // Each in another segment than what replaces it; all of these are among those that go.
+            for (const unsigned version : {1u, 2u}) {
+                for (unsigned i = 0; i < replaced; ++i) {
+                    const auto url = url_of_replaced(i);
+                    s.put_surely(url, object(url, body_bytes, version));
+                    put_many(s, 20);
+                }
+            }
+            put_many(s, 950);
+        }
+        REQUIRE(made->taken() > smaller);
+        unsigned cuts = 0;
+        for (;; ++cuts) {
+            const auto files = made->after_kill();
+            std::shared_ptr<memory_files> after;
+            std::atomic<unsigned> removed{0};
+            {
+                disk_store s{files, smaller};
+                files->set_hook([&](operation what, std::string_view path) {
+                    if (what == operation::remove && path.starts_with("/store/s-") &&
+                        removed++ == cuts) {
+                        after = files->cut(cuts);
+                    }
+                    return error_code{};
+                });
+                s.open();
+                REQUIRE(eventually([&] { return files->taken() <= smaller; }));
+                files->set_hook({});
+            }
+            if (!after) {
+                break;  // it was over before
+            }
+            CAPTURE(cuts);
+            disk_store s{after, larger};  // where nothing more goes
+            s.open();
+            for (unsigned i = 0; i < replaced; ++i) {
+                const auto url = url_of_replaced(i);
+                CHECK((!s.has(url) || has_version(s, url, 2)));
+            }
+        }
+        CHECK(cuts > 8);
+    }
+
+    TEST_CASE("a disk that is full of what is too much takes writes when that has gone") {
+        constexpr std::uint64_t larger = 16u << 20, smaller = 8u << 20;
+        const auto files = std::make_shared<memory_files>();
+        disk_store s{files, larger};
+        s.open();
+        put_many(s, 1200);
+        s.close();
+        // Not even the journal has room for one entry more.
+        files->fail_when(
+            [&files](operation what, std::string_view path) {
+                return what == operation::write && path.starts_with("/store/purges") &&
+                       files->taken() > larger / 3 * 2;
+            },
+            boost::system::errc::no_space_on_device);
+        s.settings.size = smaller;
+        s.open();
+        CHECK(eventually([&] { return s->figures().state == tier_state::ready; }));
+        CHECK(eventually([&] { return files->taken() <= smaller; }));
+        files->set_hook({});
+        CHECK(has_version(s, url_of(1199), 0));
+        s.put_surely(url_of(1), object(url_of(1), body_bytes, 1));
+        s.open();
+        CHECK(has_version(s, url_of(1), 1));
+    }
+
+    TEST_CASE("what is purged stays so, though segments too many could not be removed") {
+        constexpr std::uint64_t larger = 16u << 20, smaller = 8u << 20;
+        const auto files = std::make_shared<memory_files>();
+        const std::string url = "http://purged/";
+        disk_store s{files, larger};
+        s.open();
+        const auto segment_bytes = s->figures().capacity / s->figures().segments;
+        const auto kept = plan(smaller, segment_bytes).segments;
+        const auto last = "/store/" + segment_name(kept - 1);
+        for (unsigned i = 0; files->contents(last).empty(); ++i) {
+            REQUIRE(eventually([&] { return s.put(url_of(i), object(url_of(i), body_bytes)); }));
+            REQUIRE(eventually([&] { return s->figures().behind == 0s; }));
+        }
+        // The last that there would be room for is left as a kill leaves it, and one more is begun.
+        files->fail_when([&, is_over = std::make_shared<std::atomic<bool>>(false)](
+                             operation what, std::string_view path) {
+            return what == operation::write && path == last && !is_over->exchange(true);
+        });
+        (void)s.put("http://lost/", object("http://lost/", body_bytes));
+        REQUIRE(eventually([&] { return s->figures().write_errors != 0; }));
+        REQUIRE(eventually([&] { return s->figures().state == tier_state::ready; }));
+        files->set_hook({});
+        s.put_surely(url, object(url, body_bytes));
+        REQUIRE_FALSE(files->contents("/store/" + segment_name(kept)).empty());
+        s.close();
+        files->fail_when([](operation what, std::string_view path) {
+            return what == operation::remove && path.starts_with("/store/s-");
+        });
+        s.settings.size = smaller;
+        s.open();
+        s.purge(url);
+        s.close();
+        disk_store again{files->after_kill(), larger};
+        again.open();
+        CHECK_FALSE(again.has(url));
     }
 
     TEST_CASE("a store that is made with too large segments for its size has smaller ones") {

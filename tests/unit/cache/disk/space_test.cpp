@@ -272,6 +272,27 @@ TEST_SUITE("cache/disk/space") {
         CHECK(figures.free == 1);
     }
 
+    TEST_CASE("a disk that was made smaller has no free segment, and gives back those too many") {
+        auto settings = settings_of(3);
+        settings.numbers = 6;
+        space it{settings};
+        CHECK(it.filling());
+        for (segment_number i = 1; i < 6; ++i) {
+            it.found(i, i, 100);
+        }
+        CHECK_FALSE(it.filling());
+        CHECK(it.figures().free == 0);
+        CHECK(it.live_bytes() == 500);
+        it.gave_back(1);
+        it.gave_back(2);
+        CHECK(it.live_bytes() == 300);
+        CHECK(it.figures().reclaimed == 2);
+        CHECK(it.figures().free == 0);
+        it.open(0, 6);  // for what was given back
+        CHECK(it.figures().free == 0);
+        CHECK_FALSE(it.filling());
+    }
+
     TEST_CASE("in the long run the carried share of all bytes written is at most the setting") {
         // A log of 16 segments under skewed requests: each round writes what was reclaimed anew.
         std::mt19937_64 random{11};

@@ -522,12 +522,8 @@ TEST_SUITE("cache/disk/tier") {
         s.open();
         superblock super;
         super.segment_bytes = smallest_segment;
-        core opened{s.settings,
-                    s.files,
-                    super,
-                    plan(smallest_store, smallest_segment),
-                    *s.purges,
-                    *s.lately};
+        const auto shape = plan(smallest_store, smallest_segment);
+        core opened{s.settings, s.files, super, shape, shape.segments, *s.purges, *s.lately};
         const auto now = resident_now();
         const auto read = [&](wall_time said, wall_time written) {
             record_header header;
