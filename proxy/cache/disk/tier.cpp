@@ -180,6 +180,7 @@ tier::tier(const tier_settings& settings,
     throw_if_no_memory(loaded.failed);
     const bool may_lack_purges = loaded.damaged || loaded.missing || loaded.failed;
     error_code trouble;
+    auto id_there = super.store_id;
     if (!too_small.empty()) {
         log::warn("disk: ",
                   chosen.path,
@@ -212,6 +213,9 @@ tier::tier(const tier_settings& settings,
         purged_.all = true;
         super.store_id = random_id();
         trouble = write_superblocks(*files, chosen.path, super);
+        if (!trouble) {
+            id_there = super.store_id;
+        }
         kept = journal{path_of_journal, files, super.store_id};
     }
     auto& says = loaded.says;
@@ -248,7 +252,7 @@ tier::tier(const tier_settings& settings,
     if (trouble) {
         core_->set_health(tier_state::reading, "keeping purges: " + trouble.message());
     }
-    writer_ = std::make_shared<writer>(core_, std::move(kept), epoch, bool{trouble});
+    writer_ = std::make_shared<writer>(core_, std::move(kept), epoch, bool{trouble}, id_there);
     loader_ = std::make_unique<loader>(core_, *writer_, std::move(says));
 }
 
@@ -267,7 +271,8 @@ void tier::turn_off(const tier_settings& chosen,
     core_->closed.store(true, std::memory_order_release);
     core_->loading.store(false, std::memory_order_relaxed);
     core_->gone.close();
-    writer_ = std::make_shared<writer>(core_, std::move(none), purges.epoch(), true);
+    writer_ = std::make_shared<writer>(
+        core_, std::move(none), purges.epoch(), true, nobodys.store_id);
     off_ = true;
     purged_.all = true;
     if (chosen.told != nullptr) {

@@ -25,12 +25,17 @@ constexpr std::chrono::seconds tell_at_most{1};
 
 }  // namespace
 
-writer::writer(std::shared_ptr<core> of, journal kept, std::uint64_t epoch, bool troubled)
+writer::writer(std::shared_ptr<core> of,
+               journal kept,
+               std::uint64_t epoch,
+               bool troubled,
+               std::uint64_t id_there)
     : core_{std::move(of)},
       noted_{core_->settings.purge_queue},
       journal_{std::move(kept)},
       journal_epoch_{epoch},
       journal_broken_{troubled},
+      id_there_{id_there},
       in_hand_{core_->settings.purge_queue},
       tail_{*core_},
       reclaimer_{*core_},

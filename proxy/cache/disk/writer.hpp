@@ -118,8 +118,13 @@ struct loaded_segment {
 
 class writer {
 public:
-    /// `epoch`: that of the last ban in the journal. `troubled`: the journal could not be written.
-    writer(std::shared_ptr<core> of, journal kept, std::uint64_t epoch, bool troubled);
+    /// `epoch`: that of the last ban in the journal. `troubled`: the journal could not be written. `id_there`: the
+    /// store's as the superblock has it, where it could not be given another that it was to have.
+    writer(std::shared_ptr<core> of,
+           journal kept,
+           std::uint64_t epoch,
+           bool troubled,
+           std::uint64_t id_there);
     ~writer();  ///< stop()
     writer(const writer&) = delete;
     writer& operator=(const writer&) = delete;
@@ -339,7 +344,8 @@ private:
     journal journal_;
     std::uint64_t journal_epoch_;
     bool journal_broken_;
-    pending_notes in_hand_;                // taken, and no entry of the journal yet
+    std::uint64_t id_there_;  // in the superblock still, where that could not be written
+    pending_notes in_hand_;   // taken, and no entry of the journal yet
     std::vector<journal_entry> gathered_;  // what became of it, neither in the journal nor unkept
     std::vector<std::function<void()>> gathered_calls_;
     std::vector<journal_entry> unkept_;  // not written yet, for the journal is broken

@@ -90,7 +90,14 @@ bool writer::mend_journal() {
         trouble(copies.front().error(), "looking for the store");
         return false;
     }
-    if (!super || super->store_id != core_->super.store_id) {
+    if (super && super->store_id == id_there_ && id_there_ != core_->super.store_id) {
+        if (const auto failed = write_superblocks(
+                *core_->files, core_->settings.path, core_->super)) {
+            trouble(failed, "giving the store another id");
+            return false;
+        }
+        id_there_ = core_->super.store_id;
+    } else if (!super || super->store_id != core_->super.store_id) {
         trouble(format_errc::bad_checksum, "another store has taken this one's place");
         return false;
     }

@@ -107,6 +107,31 @@ TEST_SUITE("cache/disk/opening") {
         CHECK(after == before);
     }
 
+    TEST_CASE("a store that could not be given another id at once has it when it can be written") {
+        for (const std::string path : {"/store/store.new", "/store/store.copy.new"}) {
+            CAPTURE(path);
+            auto files = std::make_shared<memory_files>();
+            disk_store s{files};
+            s.open();
+            s.put_surely(url_of(1), object(url_of(1), 100));
+            s.close();
+            files->damage("/store/purges", 0, "x");
+            files->fail_when([&path](operation what, std::string_view of) {
+                return what == operation::rename && of == path;
+            });
+            s.open();
+            CHECK(s->figures().state == tier_state::reading);
+            CHECK_FALSE(s.has(url_of(1)));
+            files->set_hook({});
+            REQUIRE(eventually([&] { return s->figures().state == tier_state::ready; }));
+            s.put_surely(url_of(2), object(url_of(2), 100));
+            s.open();
+            CHECK(s->figures().state == tier_state::ready);
+            CHECK_FALSE(s.has(url_of(1)));
+            CHECK(s.has(url_of(2)));
+        }
+    }
+
     TEST_CASE("a store of another format is refused") {
         auto files = std::make_shared<memory_files>();
         disk_store s{files};
