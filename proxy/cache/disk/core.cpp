@@ -191,7 +191,15 @@ bool core::move(const filter::key_hash& key,
     return true;
 }
 
+// Behind loading there is nothing to come; a part of a body has no older one.
+void core::note_gone(const filter::key_hash& key, record_kind kind) noexcept {
+    if (kind != record_kind::extent && loading.load(std::memory_order_relaxed)) {
+        gone.note(key);
+    }
+}
+
 bool core::erase(const filter::key_hash& key, const index_entry& entry) noexcept {
+    note_gone(key, entry.kind);
     const auto ordered = in_order(key);
     if (!index.erase(key, entry.place)) {
         return false;
@@ -203,6 +211,8 @@ bool core::erase(const filter::key_hash& key, const index_entry& entry) noexcept
 }
 
 std::optional<index_entry> core::erase(const filter::key_hash& key) noexcept {
+    const auto there = index.find(key);
+    note_gone(key, there ? there->kind : record_kind::object);
     const auto ordered = in_order(key);
     const auto before = index.erase(key);
     if (before) {

@@ -269,6 +269,8 @@ struct core {
     bool move(const filter::key_hash& key,
               const record_place& from,
               const index_entry& entry) noexcept;
+    // What leaves while the index is filled is noted as gone before, whether it was there or not: so nothing older of the
+    // key that is still to be loaded is found in its place. (Parts of bodies have nothing older.)
     bool erase(const filter::key_hash& key, const index_entry& entry) noexcept;
     std::optional<index_entry> erase(const filter::key_hash& key) noexcept;
     /// Something of this URL that is in the log is about to leave the index, or will not enter it, and
@@ -314,6 +316,7 @@ struct core {
 
 private:
     void count(const index_entry& entry, int sign) noexcept;
+    void note_gone(const filter::key_hash& key, record_kind kind) noexcept;
     void tell_gone(const filter::key_hash& key, const index_entry& entry) noexcept;
     [[nodiscard]] std::unique_lock<std::mutex> in_order(const filter::key_hash& key) noexcept;
 

@@ -191,7 +191,7 @@ void log_tail::publish(const publication& one) noexcept {
     try {
         (void)core_.put(one.key, one.entry, is_primary ? &said : nullptr);
     } catch (const std::bad_alloc&) {
-        // Its key is new, so nothing older is found in its place; but an object is, without its newer head.
+        // An object would be found without its newer head.
         erase_invalidated(one);
         core_.note_death(one.entry);
         core_.counts.skipped.fetch_add(1, std::memory_order_relaxed);
@@ -231,7 +231,6 @@ void log_tail::erase_invalidated(const publication& one) noexcept {
     if (one.discriminator) {
         // The object must not be found without this head. A restart finds both, or neither.
         const auto object = index_key(record_kind::object, one.primary, *one.discriminator);
-        core_.gone.note(object);
         (void)core_.erase(object);
         if (*one.discriminator != 0) {
             tell_variants(core_, one.primary);

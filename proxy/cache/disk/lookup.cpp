@@ -60,7 +60,6 @@ struct disk_lookup::state {
     /// `wanted` is not there, can't be had, or is not what was asked for.
     [[nodiscard]] bool miss(lookup_result& out, read_result why = read_result::gone);
     [[nodiscard]] filter::key_hash object_key() const noexcept;
-    void forget(const filter::key_hash& known, const index_entry& entry);
 
     std::shared_ptr<disk::core> core;
     const filter::key_hash key;
@@ -128,9 +127,10 @@ disk_lookup::state::read_result disk_lookup::state::read() {
             if (unmoved && now && now->place == entry.place) {
                 core->counts.damaged.fetch_add(1, relaxed);
                 core->note_unlisted(key);  // a later start may be able to read it
-                forget(wanted, entry);
+                (void)core->erase(wanted, entry);
                 if (at == phase::refresh) {
-                    forget(object_key(), object->entry());  // nobody knows its newest head
+                    // Nobody knows its newest head.
+                    (void)core->erase(object_key(), object->entry());
                 }
                 reading = nullptr;
                 return read_result::failed;
@@ -147,14 +147,6 @@ disk_lookup::state::read_result disk_lookup::state::read() {
 
 filter::key_hash disk_lookup::state::object_key() const noexcept {
     return index_key(record_kind::object, key, object->header().discriminator);
-}
-
-// While the index is being filled, an older record of the key may still come.
-void disk_lookup::state::forget(const filter::key_hash& known, const index_entry& entry) {
-    if (core->loading.load(relaxed)) {
-        core->gone.note(known);
-    }
-    (void)core->erase(known, entry);
 }
 
 // Without a newer head the object is good if it still is what the index has. A newer head that
@@ -262,7 +254,7 @@ void disk_lookup::state::answer(lookup_result& out) {
     const auto drop = [&](std::atomic<std::uint64_t>& counter) {
         counter.fetch_add(1, relaxed);
         core->counts.misses.fetch_add(1, relaxed);
-        forget(object_key(), entry);
+        (void)core->erase(object_key(), entry);
     };
 
     auto made = make_response(head);

@@ -165,7 +165,6 @@ void writer::forget(const outdate_task& task) {
     if (core_->loading.load(relaxed) || core_->index.find(object)) {
         keep(drop_note{task.primary, task.discriminator, drop_note::whatever});
     }
-    core_->gone.note(object);
     (void)core_->erase(object);
 }
 
@@ -217,7 +216,6 @@ void writer::let_older_go(const filter::key_hash& primary,
     } else {
         (void)note(gone);
     }
-    core_->gone.note(object);
     (void)tail_.withdraw(object);
     (void)core_->erase(object);
 }
@@ -292,7 +290,6 @@ void writer::skip(const write_task& task) {
             record_kind::object, outdated->primary, outdated->discriminator);
         let_plain_go(outdated->primary, outdated->discriminator);
         keep(drop_note{outdated->primary, outdated->discriminator, drop_note::whatever});
-        core_->gone.note(object);
         (void)core_->erase(object);
     }
 }
@@ -316,7 +313,6 @@ void writer::perform_dropped(const response_task& task) {
 // still waits to enter it.
 journal_fact writer::drop_unread(const drop_note& note) {
     const auto key = index_key(record_kind::object, note.primary, note.discriminator);
-    core_->gone.note(key);
     (void)tail_.withdraw(key);
     (void)core_->erase(key);
     if (note.discriminator != 0) {

@@ -196,7 +196,10 @@ void writer::perform(const extent_task& task) {
 void writer::perform(const abandon_task& task) {
     flush();
     for (std::uint32_t part = 0; part < task.parts; ++part) {
-        (void)core_->erase(extent_key(task.primary, task.object, part));
+        const auto key = extent_key(task.primary, task.object, part);
+        if (const auto there = core_->index.find(key)) {
+            (void)core_->erase(key, *there);
+        }
     }
 }
 
