@@ -51,7 +51,8 @@ core::core(const tier_settings& from,
             .by_wait = from.by_wait}},
       requests{counted_keys(from.size)},
       first_id_{first_id()},
-      next_id_{first_id_} {}
+      next_id_{first_id_},
+      died_(numbers) {}
 
 std::string core::path_of(std::string_view name) const {
     std::string path = settings.path;
@@ -224,17 +225,15 @@ std::optional<index_entry> core::erase(const filter::key_hash& key) noexcept {
 }
 
 void core::note_death(const index_entry& entry) noexcept {
-    const std::lock_guard lock{deaths_guard_};
-    try {
-        deaths_.push_back(entry);
-    } catch (const std::bad_alloc&) {
-        // What is worth carrying is chosen by what the index has: only the count of live bytes is off.
-    }
+    died_[entry.place.segment].fetch_add(entry.bytes, std::memory_order_relaxed);
 }
 
-std::vector<index_entry> core::take_deaths() {
-    const std::lock_guard lock{deaths_guard_};
-    return std::exchange(deaths_, {});
+void core::settle_deaths() noexcept {
+    for (std::uint32_t number = 0; number < died_.size(); ++number) {
+        if (const auto bytes = died_[number].exchange(0, std::memory_order_relaxed); bytes != 0) {
+            room.died(number, {bytes, bytes, 1, {}});
+        }
+    }
 }
 
 core::condition core::health() const {

@@ -295,10 +295,10 @@ struct core {
     /// remember.
     bool expire(const filter::key_hash& primary, const soft_expiries::mark& made);
 
-    /// A record went otherwise than by reclaiming: for the writer's bookkeeping of space, in which it lives on where
-    /// there is no memory to say so.
+    /// A record left its segment: for the writer's bookkeeping of space, which may be long in coming to it.
     void note_death(const index_entry& entry) noexcept;
-    [[nodiscard]] std::vector<index_entry> take_deaths();
+    /// The bookkeeping knows of all that were noted. O(segments). The writer's alone, as that is.
+    void settle_deaths() noexcept;
 
     // Why nothing is written, or nothing works at all.
     struct condition {
@@ -326,8 +326,7 @@ private:
     std::atomic<bool> takes_puts_{true};
     mutable std::mutex health_guard_;
     condition health_;
-    std::mutex deaths_guard_;
-    std::vector<index_entry> deaths_;
+    std::vector<std::atomic<std::uint64_t>> died_;  // bytes, by segment
     // Where somebody listens, a change to a key and what is said of it are one step under this. So
     // many of these that a reader seldom meets another key's.
     struct order {

@@ -306,7 +306,6 @@ private:
                                                           bool& is_new,
                                                           error_code& failed);
     void close_tail();
-    void settle_deaths();
 
     [[nodiscard]] log_position position() const noexcept;
     [[nodiscard]] log_position oldest_position() const;

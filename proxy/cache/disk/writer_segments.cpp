@@ -134,7 +134,7 @@ bool writer::open_next() {
             number = reclaimer_.number();
             reclaimer_.finish();
         }
-        settle_deaths();
+        core_->settle_deaths();
         // What is said of a segment that can't be begun has its room before: there its header may be already.
         make_room_in(unkept_, 2);
         auto& left_alone_until = failed_[*number];  // as it was, or 0: it is not
@@ -239,7 +239,7 @@ void writer::give_back_one() {
         }
     }
     reclaimer_.finish();
-    settle_deaths();
+    core_->settle_deaths();
     core_->room.gave_back(number);
     remove_file_of(number);
 }
@@ -322,12 +322,6 @@ std::shared_ptr<file> writer::open_segment_file(std::uint32_t number,
         }
     }
     return *opened;
-}
-
-void writer::settle_deaths() {
-    for (const auto& one : core_->take_deaths()) {
-        core_->room.died(one.place.segment, {one.bytes, one.bytes, 1});
-    }
 }
 
 }  // namespace reprise::proxy::cache::disk
