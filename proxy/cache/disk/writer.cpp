@@ -340,9 +340,6 @@ void writer::write_all_offered(std::unique_lock<std::mutex>& lock) {
         skip_offered(lock);
         wake_pausing(lock);
     }
-    if (offered_.empty()) {
-        dropped_ids_.clear();
-    }
     write_now_ = false;
     lock.unlock();
     flush();

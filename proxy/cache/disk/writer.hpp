@@ -26,6 +26,7 @@
 
 #include "proxy/cache/body.hpp"
 #include "proxy/cache/disk/core.hpp"
+#include "proxy/cache/disk/dropped_ids.hpp"
 #include "proxy/cache/disk/journal.hpp"
 #include "proxy/cache/disk/log_tail.hpp"
 #include "proxy/cache/disk/pending_notes.hpp"
@@ -43,7 +44,6 @@
 #include <string>
 #include <thread>
 #include <unordered_map>
-#include <unordered_set>
 #include <variant>
 #include <vector>
 
@@ -246,6 +246,8 @@ private:
                             bool is_part = false);
     void let_plain_go(const filter::key_hash& primary, std::uint64_t discriminator);
     void keep(const drop_note& what);
+    /// It may wait to be written.
+    void is_dropped(std::uint64_t id);
 
     /// What a response meets in the place where it is to stand, or where nothing older is to.
     enum class meeting : std::uint8_t {
@@ -323,6 +325,7 @@ private:
     std::deque<offered> offered_;
     std::deque<carried_out> carried_out_;  // the writer's alone
     std::uint64_t offered_bytes_ = 0;
+    std::uint64_t offered_in_all_ = 0;  // tasks, since the beginning
     std::uint64_t promised_bytes_ = 0;  // beside these
     std::unordered_map<std::uint64_t, std::function<void()>> pausing_;
     std::optional<steady_time> oldest_;  // offered then, and not in a file
@@ -366,7 +369,7 @@ private:
     steady_time try_again_{}, make_again_{};
     std::chrono::milliseconds backoff_{0};
     steady_time write_by_{}, sync_by_{};
-    std::unordered_set<std::uint64_t> dropped_ids_;  // of what may still be offered
+    dropped_ids dropped_ids_;
     // Segments that could not be begun, each with the sequence at which it is tried again.
     std::unordered_map<std::uint32_t, std::uint64_t> failed_;
 

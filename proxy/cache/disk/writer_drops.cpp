@@ -321,6 +321,11 @@ journal_fact writer::drop_unread(const drop_note& note) {
     return dropped_variant{note.primary, note.discriminator};
 }
 
+void writer::is_dropped(std::uint64_t id) {
+    const std::lock_guard lock{guard_};
+    dropped_ids_.add(id, offered_in_all_);
+}
+
 std::optional<journal_fact> writer::drop(const drop_note& note) {
     const auto key = index_key(record_kind::object, note.primary, note.discriminator);
     if (note.id == drop_note::whatever) {
@@ -334,7 +339,7 @@ std::optional<journal_fact> writer::drop(const drop_note& note) {
     }
     const auto entry = core_->index.find(key);
     if (entry && entry->kind == record_kind::variants) {
-        dropped_ids_.insert(note.id);  // a directory is no response, whether it can be read or not
+        is_dropped(note.id);  // a directory is no response, whether it can be read or not
         return std::nullopt;
     }
     if (entry) {
@@ -345,11 +350,11 @@ std::optional<journal_fact> writer::drop(const drop_note& note) {
         record_read read{{}, std::move(from), *entry, core_->super.store_id};
         read.read_now();
         if (read.how() == record_read::found::good && read.header().id != note.id) {
-            dropped_ids_.insert(note.id);
+            is_dropped(note.id);
             return std::nullopt;
         }
     } else {
-        dropped_ids_.insert(note.id);
+        is_dropped(note.id);
         if (!core_->loading.load(relaxed)) {
             return std::nullopt;
         }

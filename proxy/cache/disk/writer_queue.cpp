@@ -74,6 +74,7 @@ bool writer::offer(write_task task, std::uint64_t bytes, std::uint64_t promised)
         }
         oldest_ = oldest_.value_or(now);
         offered_bytes_ += bytes;
+        ++offered_in_all_;
         // Nobody finds a large object before its head is written, and no other tier has it:
         // requests meanwhile fetch or validate it again. Beside its size a last page written twice
         // is nothing.
@@ -244,6 +245,7 @@ std::chrono::nanoseconds writer::behind() {
 void writer::pop_offered() noexcept {
     offered_bytes_ -= offered_.front().bytes;
     offered_.pop_front();
+    dropped_ids_.one_is_done();
 }
 
 // With guard_ held.
