@@ -22,7 +22,8 @@ object_table<disk_options> disk_table() {
                   size_between(16 * mib, 16 * tib),
                   restart,
                   "What all files in it take at most, bookkeeping included. More holds more "
-                  "hits; memory for the index grows by up to 24 bytes an object. So little that "
+                  "hits; memory for the index grows by up to 24 bytes an object. Where it was more "
+                  "before, the oldest goes soon after the start. So little that "
                   "two of its segments (a 128th of the size that it was made with) do not fit "
                   "begins the store anew, empty."),
             by_default(
