@@ -87,6 +87,13 @@ void asked_sibling::count(asking_end as, peer::said_so_far what) const {
         .ended(as, reply_->took, table.hit_gives(), bytes, steady_now(), what);
 }
 
+void asked_sibling::count_late_at_work() const {
+    auto& its = w_.common.peers->siblings().benefit_of(reply_->slot);
+    if (!its.is_excused(begun_, steady_now())) {
+        count(asking_end::timed_out, peer::said_so_far::an_answer);
+    }
+}
+
 awaitable<void> asked_sibling::run() {
     const auto end = co_await ask();
     timer_.cancel();

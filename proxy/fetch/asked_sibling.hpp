@@ -8,7 +8,8 @@
 // key, or purge that meets it, that this node knows of, nor by its Date than what this node holds.
 //
 // One that says 102 waits itself, for an origin that it has asked: it has as long as any other, but that
-// it is late is the origin's doing, and not held against it.
+// it is late is the origin's doing, and not held against it, unless that is all that it ever says
+// (benefit::is_excused).
 //
 // Threads   one worker's.
 // Waits     peers[].timeout, by a timer of its own: a budget of 100 ms is no matter for deadlines
@@ -98,6 +99,8 @@ public:
     [[nodiscard]] std::unique_ptr<sibling_reply> take() noexcept { return std::move(reply_); }
     /// Into its figures. @pre it has ended or was left; before take()
     void count(peer::asking_end as, peer::said_so_far what = peer::said_so_far::nothing) const;
+    /// The same of one that was at work and is too late, unless it is excused.
+    void count_late_at_work() const;
 
 private:
     void begin_its_time();

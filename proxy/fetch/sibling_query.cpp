@@ -146,8 +146,9 @@ void sibling_query::note_ended(asked_sibling& one) {
         end();
         return;
     }
-    const bool is_origins = it->is_at_work() && how == asking_end::timed_out;
-    if (how && !is_origins) {
+    if (how == asking_end::timed_out && it->is_at_work()) {
+        it->count_late_at_work();
+    } else if (how) {
         it->count(*how);
     }
     try_to_go_on();
@@ -160,10 +161,12 @@ void sibling_query::leave_others(reason why) {
     const auto now = steady_now();
     const auto silence = question_->settings->options.peering.budget / 2;
     for (const auto& one : std::exchange(asked_, {})) {
-        const bool is_counted = why == reason::outrun && !one->is_at_work() && !one->is_in_line() &&
+        const bool is_counted = why == reason::outrun && !one->is_in_line() &&
                                 now >= one->patient_until();
         one->leave();
-        if (is_counted) {
+        if (is_counted && one->is_at_work()) {
+            one->count_late_at_work();
+        } else if (is_counted) {
             one->count(asking_end::timed_out,
                        now - one->begun() < silence ? peer::said_so_far::unclear
                                                     : peer::said_so_far::nothing);

@@ -126,6 +126,9 @@ void benefit::ended(asking_end how,
     if (!is_silence || what == said_so_far::an_answer) {
         was_heard_.store(false, relaxed);
     }
+    if (!is_silence) {
+        excused_.store(0, relaxed);
+    }
     mean(true_rate_, hit ? 1 : 0, first);
     mean(worth_us_, worth_us, first);
     if (hit) {
@@ -156,6 +159,20 @@ void benefit::note_silence(bool silent) noexcept {
     }
     const std::chrono::nanoseconds pause = silent ? first_retry : retry_after;
     retry_pause_.store(pause.count(), relaxed);
+}
+
+bool benefit::is_excused(steady_time begun, steady_time now) noexcept {
+    auto last = excused_at_.load(relaxed);
+    if (last > begun.time_since_epoch().count()) {
+        return true;
+    }
+    if (excused_.load(relaxed) >= most_excused) {
+        return false;
+    }
+    if (excused_at_.compare_exchange_strong(last, now.time_since_epoch().count(), relaxed)) {
+        excused_.fetch_add(1, relaxed);
+    }
+    return true;
 }
 
 void benefit::came_back() noexcept {
@@ -230,6 +247,8 @@ void benefit::forget() noexcept {
     distance_before_.store(0, relaxed);
     silent_.store(false, relaxed);
     was_heard_.store(false, relaxed);
+    excused_.store(0, relaxed);
+    excused_at_.store(0, relaxed);
     retry_pause_.store(std::chrono::nanoseconds{retry_after}.count(), relaxed);
     last_asked_.store(0, relaxed);
 }

@@ -12,6 +12,9 @@
 // anew or cut off for a moment is what it was. So it is tried after a second, then two, four, up to
 // retry_after, and its first answer takes back what its silence had made of it, all at once.
 //
+// One that is late and has said that it waits for an origin is not late by its own doing. It may say so each
+// time: three times in a row it is believed.
+//
 // Threads   any number: relaxed atomics, and a lost race loses one answer's weight.
 
 #include "proxy/base/clock.hpp"
@@ -94,6 +97,12 @@ public:
                steady_time now,
                said_so_far what = said_so_far::nothing) noexcept;
 
+    /// It was late, asked at `begun`, and had said that it waits for an origin: whether that is the origin's doing, so
+    /// that nothing is counted. It is for `most_excused` times in a row, between which it has answered nothing. Questions that
+    /// meet one wait together are one time. Else the caller counts it as an answer that was too late.
+    [[nodiscard]] bool is_excused(steady_time begun, steady_time now) noexcept;
+    static constexpr unsigned most_excused = 3;
+
     /// All of it was away, and it answers again: as if it had answered one of these questions.
     void came_back() noexcept;
     /// It has answered a question of another kind. If it is silent to these, that may have been a moment (it was cut off, or
@@ -132,6 +141,8 @@ private:
     std::atomic<unsigned> distance_before_{0};  // it fell silent
     std::atomic<bool> silent_{false};
     std::atomic<bool> was_heard_{false};  // since it has answered one of these
+    std::atomic<unsigned> excused_{0};                      // in a row
+    std::atomic<std::int64_t> excused_at_{0};               // steady, nanoseconds: the last of them
     std::atomic<std::int64_t> retry_pause_{std::chrono::nanoseconds{retry_after}.count()};
     std::atomic<std::int64_t> last_asked_{0};  // steady, nanoseconds
 };

@@ -203,6 +203,32 @@ TEST_SUITE("scenario/silent_siblings") {
         CHECK(s.questions(1) == 0);
     }
 
+    TEST_CASE(
+        "one that says that it is at work, and never more than that, is not believed for ever") {
+        auto settings = asked_in_turn::settings();
+        settings["peering"]["budget"] = "300ms";
+        asked_in_turn s{settings};
+        s.add([](auto&, auto& c) {
+            c.send("HTTP/1.1 102 Processing\r\n\r\n");
+            (void)c.is_closed_by_proxy();
+        });
+        s.add([](auto&, auto& c) { c.send(object("of the second")); });
+        constexpr int objects = 40;
+        const auto path = [](int i) { return "/" + std::to_string(i); };
+        for (int i = 0; i < objects; ++i) {
+            CHECK(s.f[0].get(s.f.origin.url(path(i))).status == 200);
+        }
+        s.store_and_meet();
+        REQUIRE(s.f.holds(1, asked_in_turn::name(1), objects));
+        const auto before = s.f.origin.requests().size();
+        for (int i = 0; i < objects; ++i) {
+            CHECK(s.f[1].get(s.f.origin.url(path(i))).status == 200);
+        }
+        CHECK(s.asked(0, "late") > 0);
+        CHECK(s.asked(1, "true-hit") > 0);
+        CHECK(s.f.origin.requests().size() - before < objects);
+    }
+
     TEST_CASE("clients who leave end all that was asked, and it is nobody's fault") {
         asked_in_turn s;
         std::array<std::atomic<bool>, 2> left{};

@@ -169,6 +169,49 @@ TEST_SUITE("peer/benefit") {
         CHECK(b.cost(start) < 10 * quick);
     }
 
+    TEST_CASE("that it waits for an origin excuses it three times in a row, and what meets one "
+              "wait together is once") {
+        benefit b;
+        auto now = start;
+        const auto late = [&](steady_time begun) {
+            const bool excused = b.is_excused(begun, now);
+            if (!excused) {
+                b.ended(asking_end::timed_out, 100ms, {50ms}, 0, now, said_so_far::an_answer);
+            }
+            return excused;
+        };
+        const auto excused_in_a_row = [&] {
+            unsigned times = 0;
+            while (times < 100) {
+                const auto begun = now;
+                now += 100ms;
+                if (!late(begun)) {
+                    break;
+                }
+                CHECK(late(begun));
+                CHECK(late(begun));
+                ++times;
+            }
+            return times;
+        };
+        CHECK(excused_in_a_row() == 3);
+        CHECK(excused_in_a_row() == 0);
+        CHECK(b.figures().ended[static_cast<std::size_t>(asking_end::timed_out)] == 2);
+        b.ended(asking_end::failed, 1ms, {50ms}, 0, now);
+        CHECK(excused_in_a_row() == 0);
+        for (const auto how : {asking_end::true_hit, asking_end::false_hit}) {
+            b.ended(how, 1ms, {50ms}, 0, now);
+            CHECK(excused_in_a_row() == 3);
+        }
+        for (unsigned i = 0; i < 20; ++i) {
+            now += 100ms;
+            (void)late(now - 100ms);
+        }
+        CHECK(b.figures().one_in == 256);
+        b.forget();
+        CHECK(excused_in_a_row() == 3);
+    }
+
     TEST_CASE("one that another was faster than is neither silent nor heard of") {
         benefit b;
         b.ended(asking_end::true_hit, 2ms, {50ms}, 100, start);
