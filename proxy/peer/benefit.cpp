@@ -125,6 +125,7 @@ void benefit::ended(asking_end how,
     }
     if (!is_silence || what == said_so_far::an_answer) {
         was_heard_.store(false, relaxed);
+        was_back_.store(false, relaxed);
     }
     if (!is_silence) {
         excused_.store(0, relaxed);
@@ -175,14 +176,18 @@ bool benefit::is_excused(steady_time begun, steady_time now) noexcept {
     return true;
 }
 
+void benefit::take_back_once(std::atomic<bool>& was) noexcept {
+    if (silent_.load(relaxed) && !was.exchange(true, relaxed)) {
+        note_silence(false);
+    }
+}
+
 void benefit::came_back() noexcept {
-    note_silence(false);
+    take_back_once(was_back_);
 }
 
 void benefit::heard() noexcept {
-    if (silent_.load(relaxed) && !was_heard_.exchange(true, relaxed)) {
-        came_back();
-    }
+    take_back_once(was_heard_);
 }
 
 double benefit::cost(steady_time now) const noexcept {
@@ -247,6 +252,7 @@ void benefit::forget() noexcept {
     distance_before_.store(0, relaxed);
     silent_.store(false, relaxed);
     was_heard_.store(false, relaxed);
+    was_back_.store(false, relaxed);
     excused_.store(0, relaxed);
     excused_at_.store(0, relaxed);
     retry_pause_.store(std::chrono::nanoseconds{retry_after}.count(), relaxed);

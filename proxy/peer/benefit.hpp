@@ -10,7 +10,9 @@
 //
 // Silence says nothing of what a sibling is worth once it is heard again: one that was stopped, started
 // anew or cut off for a moment is what it was. So it is tried after a second, then two, four, up to
-// retry_after, and its first answer takes back what its silence had made of it, all at once.
+// retry_after, and its first answer takes back what its silence had made of it, all at once. So does its
+// digest when it is had again, and another word of it, each once until it has answered one of these: one that
+// answers for everything but objects is judged by those.
 //
 // One that is late and has said that it waits for an origin is not late by its own doing. It may say so each
 // time: three times in a row it is believed.
@@ -103,7 +105,8 @@ public:
     [[nodiscard]] bool is_excused(steady_time begun, steady_time now) noexcept;
     static constexpr unsigned most_excused = 3;
 
-    /// All of it was away, and it answers again: as if it had answered one of these questions.
+    /// All of it was away, and it answers again: as if it had answered one of these questions, once. Where it is
+    /// silent and goes away again before it has answered one, it may be away each time that it is asked.
     void came_back() noexcept;
     /// It has answered a question of another kind. If it is silent to these, that may have been a moment (it was cut off, or
     /// its disk was slow once): it is taken for one that came back, once. Where it is silent again before it has
@@ -130,6 +133,7 @@ public:
 
 private:
     void note_silence(bool silent) noexcept;
+    void take_back_once(std::atomic<bool>& was) noexcept;
 
     std::atomic<std::uint64_t> offered_{0}, named_{0}, bytes_{0}, lost_bytes_{0}, held_back_{0},
         chances_{0};
@@ -140,7 +144,7 @@ private:
     std::atomic<unsigned> distance_{0};
     std::atomic<unsigned> distance_before_{0};  // it fell silent
     std::atomic<bool> silent_{false};
-    std::atomic<bool> was_heard_{false};  // since it has answered one of these
+    std::atomic<bool> was_heard_{false}, was_back_{false};  // since it has answered one of these
     std::atomic<unsigned> excused_{0};                      // in a row
     std::atomic<std::int64_t> excused_at_{0};               // steady, nanoseconds: the last of them
     std::atomic<std::int64_t> retry_pause_{std::chrono::nanoseconds{retry_after}.count()};

@@ -169,6 +169,31 @@ TEST_SUITE("peer/benefit") {
         CHECK(b.cost(start) < 10 * quick);
     }
 
+    TEST_CASE("one whose digest comes and goes is taken back by it once, and not again and again") {
+        benefit b;
+        const auto fall_silent = [&b] {
+            for (unsigned i = 0; i < 50; ++i) {
+                b.ended(asking_end::timed_out, 100ms, {50ms}, 0, start);
+                b.came_back();
+            }
+            (void)b.may_ask(start);  // perhaps the one in 256
+        };
+        fall_silent();
+        CHECK(b.figures().one_in > 16);
+        CHECK(asked_of(b, 30, start + 1ms) == 0);
+        for (unsigned i = 0; i < 20; ++i) {
+            b.ended(asking_end::true_hit, 2ms, {50ms}, 100, start);
+        }
+        const auto quick = b.cost(start);
+        b.ended(asking_end::timed_out, 100ms, {50ms}, 0, start);
+        // Another word of it, before it was away, is another matter.
+        b.heard();
+        b.ended(asking_end::timed_out, 100ms, {50ms}, 0, start);
+        CHECK(b.cost(start) > 1000 * quick);
+        b.came_back();
+        CHECK(b.cost(start) < 10 * quick);
+    }
+
     TEST_CASE("that it waits for an origin excuses it three times in a row, and what meets one "
               "wait together is once") {
         benefit b;
