@@ -5,12 +5,14 @@
 //     digest_fetch_told.cpp   what is made of answers: the side thread's, or the loop's while that does
 //                             nothing
 
+#include "proxy/base/seldom.hpp"
 #include "proxy/net/wakeup.hpp"
 #include "proxy/peer/digest_fetch.hpp"
 #include "proxy/peer/seen_along.hpp"
 #include "proxy/peer/sibling_exchange.hpp"
 #include "proxy/peer/slot_set.hpp"
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <map>
@@ -132,6 +134,10 @@ struct digest_fetcher::one {
         bool used = false;
         bool left_out = false;  // of what other sites are told
     } told;                     // to the log, last
+    // One that falls from one state into another and back, over and over, is not told of each time. By what
+    // was lost; none: it is followed again.
+    std::array<log::seldom, follow_troubles> may_tell;
+    log::seldom may_tell_left_out;
     bool gone = false;
     figures_of_one shown;    // guarded by shared::guard
     steady_time quiet_at{};  // guarded likewise: it had nothing to tell of what changed until then

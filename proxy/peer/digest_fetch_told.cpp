@@ -147,7 +147,8 @@ void digest_fetcher::shared::tell_members(one& sibling,
     } else if (change.what == kind::replaced) {
         is_member = context.members->put(slot, *held);
     }
-    if (!std::exchange(sibling.told.left_out, !is_member) && !is_member) {
+    if (!std::exchange(sibling.told.left_out, !is_member) && !is_member &&
+        sibling.may_tell_left_out.due()) {
         log::warn("peers: ",
                   sibling.of.name,
                   ": other sites are not told of it: its digest has another rate than those of the "
@@ -188,18 +189,26 @@ void digest_fetcher::shared::tell_in_slot(one& sibling) {
     show(sibling, false);
 }
 
-// Once for each change, not for each answer: a sibling that is away is asked again and again.
+// Once for each change, not for each answer: a sibling that is away is asked again and again. And each change once in a
+// minute: what is held back is told then, if it is so still.
 void digest_fetcher::shared::tell_log(one& sibling) {
     const auto& follower = sibling.digest.follower;
     const auto& is = follower.figures();
     const bool used = follower.held() || follower.held_squid();
     const auto loss = loss_of(is.trouble);
-    const auto before = std::exchange(sibling.told, {loss, used, sibling.told.left_out});
-    if (loss == follow_trouble::none) {
-        if (before.loss != follow_trouble::none && is.state == follow_state::current) {
-            log::info("peers: ", sibling.of.name, ": its digest is followed again");
-        }
-    } else if (loss != before.loss || used != before.used) {
+    const bool is_lost = loss != follow_trouble::none;
+    const auto& before = sibling.told;
+    const bool is_news = is_lost ? loss != before.loss || used != before.used
+                                 : before.loss != follow_trouble::none &&
+                                       is.state == follow_state::current;
+    if (is_news && !sibling.may_tell[static_cast<std::size_t>(loss)].due()) {
+        return;
+    }
+    sibling.told.loss = loss;
+    sibling.told.used = used;
+    if (is_news && !is_lost) {
+        log::info("peers: ", sibling.of.name, ": its digest is followed again");
+    } else if (is_news) {
         log::warn("peers: ",
                   sibling.of.name,
                   ": its digest can't be had: ",

@@ -22,6 +22,8 @@ constexpr milliseconds longest_wait = std::chrono::minutes{1};
 constexpr std::chrono::seconds news_wait{25};
 /// An answer without anything new that comes at once: something there is in a hurry to end.
 constexpr milliseconds after_nothing{1000};
+/// One that has news that fits and news that does not by turns is asked for no more wholes than that at once.
+constexpr milliseconds between_wholes{1000};
 constexpr milliseconds least_between{5};  // two questions, whatever peering.news is
 /// News of so many bytes is some hundreds of places, which take tens of microseconds.
 constexpr std::size_t light_bytes = 1024;
@@ -209,6 +211,19 @@ void digest_follower::drop() {
     usable_ = false;
 }
 
+// The whole is what a sibling that moved on has to say. A good one says nothing of whether the next piece of news will
+// fit: so it takes back neither the wait nor that there was one.
+bool digest_follower::wants_whole_at_once(steady_time now) noexcept {
+    const bool is_asked_for = std::exchange(whole_next_, true);
+    const bool is_first = wrong_bases_++ == 0;
+    const auto last = std::exchange(wrong_base_at_, now);
+    if (!is_asked_for && is_first && (!last || now - *last >= between_wholes)) {
+        return true;
+    }
+    failures_ = std::max(failures_, std::max(wrong_bases_, 2u) - 2);
+    return false;
+}
+
 void digest_follower::failed(follow_trouble why, std::string detail, steady_time now) {
     ++figures_.failed;
     if (why == follow_trouble::not_ready && figures_.trouble != why) {
@@ -223,8 +238,7 @@ void digest_follower::failed(follow_trouble why, std::string detail, steady_time
         drop();
     }
     figures_.by_news = false;
-    if (why == follow_trouble::wrong_base && !whole_next_) {
-        whole_next_ = true;  // at once: the whole is what a sibling that moved on has to say
+    if (why == follow_trouble::wrong_base && wants_whole_at_once(now)) {
         next_ = now;
         look(now);
         return;
@@ -338,6 +352,7 @@ void digest_follower::judge_news(const follow_answer& answer, steady_time now) {
         change_ = {.what = change::kind::flipped, .places = std::move(*turned)};
     }
     usable_ = true;
+    wrong_bases_ = 0;
     etag_ = '"' + to_text(held_->stamp().generation) +
             '"';  // of what came along the answer has no field
     good(now, plan_.refresh);
@@ -447,6 +462,9 @@ void digest_follower::judge(const follow_answer& answer, steady_time now) {
     }
     (is_delta ? figures_.deltas : figures_.wholes) += 1;
     (is_delta ? figures_.delta_bytes : figures_.whole_bytes) += answer.body.size();
+    if (is_delta) {
+        wrong_bases_ = 0;
+    }
     take(std::move(*next), is_delta);
     etag_ = answer.etag;
     good(now, plan_.refresh);

@@ -5,7 +5,8 @@
 // By news: each question says how long it may be left open (`wait`), and a sibling that tells news
 // (its answers say so) is asked again as soon as it has answered, but not more often than a pace of `news`
 // allows. Its news turns bits of what is held, where they lie; what does not fit is answered by
-// asking for the whole. A sibling that does not know of `wait` answers at once, and is followed as
+// asking for the whole: at once, the first time since news or a delta did fit, and else behind a wait that doubles
+// each time, whatever the wholes are, since one whose news never fits would send wholes without end. A sibling that does not know of `wait` answers at once, and is followed as
 // follows.
 //
 // A good answer is asked for again after `refresh`, a little earlier or later each time, so that
@@ -65,9 +66,10 @@ enum class follow_trouble : std::uint8_t {
     malformed,    ///< not a digest: detail() says which digest_errc or squid_errc
     saturated,    ///< says too little to be asked
     other_secret,
-    wrong_base,  ///< a delta from something else: the whole is asked for at once
+    wrong_base,  ///< a delta or news from something else: the whole is asked for next
     went_back,   ///< an older generation of the epoch that is held, and used
 };
+inline constexpr std::size_t follow_troubles = 14;
 [[nodiscard]] std::string_view to_string(follow_trouble trouble) noexcept;
 
 struct follow_plan {
@@ -185,6 +187,7 @@ public:
 
 private:
     void good(steady_time now, std::chrono::milliseconds wait);
+    [[nodiscard]] bool wants_whole_at_once(steady_time now) noexcept;
     void drop();
     void take(filter::digest next, bool by_delta);
     void judge_news(const follow_answer& answer, steady_time now);
@@ -205,6 +208,8 @@ private:
     bool is_early_ = false;  // the next question, or the one under way
     steady_time planned_{};  // when it would be asked else
     bool whole_next_ = false;
+    unsigned wrong_bases_ = 0;                  // since something fitted what is held
+    std::optional<steady_time> wrong_base_at_;  // the last
     bool usable_ = false;
     steady_time asked_at_{};
     std::string etag_;

@@ -2,6 +2,7 @@
 
 #include "proxy/base/log.hpp"
 #include "proxy/base/relaxed.hpp"
+#include "proxy/base/seldom.hpp"
 #include "proxy/net/standing_work.hpp"
 #include "proxy/net/wakeup.hpp"
 #include "proxy/peer/fleet_rounds.hpp"
@@ -13,7 +14,6 @@
 #include <exception>
 #include <map>
 #include <new>
-#include <set>
 #include <string>
 #include <utility>
 
@@ -37,7 +37,11 @@ struct fleet_fetcher::shared {
     net::wakeup wake;
     sibling_exchange exchange;
     bool stopped = false;
-    std::set<std::string> malformed;  // told to the log
+    struct ill {
+        bool is_so = false;
+        log::seldom may_tell;
+    };
+    std::map<std::string, ill> malformed;  // whose figures were, as the log was told
     std::atomic<std::uint64_t> good{0}, failed{0}, bytes{0};
 };
 
@@ -52,8 +56,11 @@ void fleet_fetcher::shared::take(const followed& of, const got_response& got, st
         if (well) {
             table.take(*told, now - asked, now);
             bytes.fetch_add(got.body.size(), relaxed);
-            malformed.erase(of.name);
-        } else if (malformed.insert(of.name).second) {
+            if (const auto ill = malformed.find(of.name); ill != malformed.end()) {
+                ill->second.is_so = false;
+            }
+        } else if (auto& ill = malformed[of.name];
+                   !std::exchange(ill.is_so, true) && ill.may_tell.due()) {
             log::warn("peers: ",
                       of.name,
                       ": its figures of the fleet are not taken: ",
@@ -123,7 +130,7 @@ void fleet_fetcher::follow(const std::vector<followed>& siblings) {
         }
     }
     std::erase_if(shared_->malformed,
-                  [this](const auto& name) { return shared_->siblings.count(name) == 0; });
+                  [this](const auto& one) { return shared_->siblings.count(one.first) == 0; });
     shared_->rounds.set(names);
 }
 

@@ -73,6 +73,54 @@ TEST_SUITE("scenario/peer_log") {
         CHECK(times(f[0], "its digest is followed again") == 1);
     }
 
+    TEST_CASE(
+        "a sibling whose news never fits its wholes is neither asked nor told of without end") {
+        fleet f{0};
+        f.add(node_settings());
+        f.add(node_settings());
+        f.serve_everything();
+        client to{f[0].port()};
+        // What node 0 says of its digest: whole, or what came since a generation.
+        const auto said = [&to](const std::string& query) {
+            return to.ask("GET /.well-known/reprise/digest?" + query +
+                          " HTTP/1.1\r\nHost: x\r\nReprise-Node: me\r\n\r\n");
+        };
+        const auto generation_of = [](const response& one) {
+            const auto tag = one.get("ETag");
+            return tag.substr(1, tag.size() - 2);
+        };
+        const auto whole = said("wait=0");
+        REQUIRE(whole.status == 200);
+        auto news = whole;
+        for (const auto* path : {"/a", "/b"}) {
+            CHECK(f[0].get(f.origin.url(path)).status == 200);
+            const auto since = generation_of(news);
+            REQUIRE(eventually([&] {
+                news = said("wait=25&since=" + since);
+                return news.status == 200;
+            }));
+        }
+        fake_origin sibling;
+        sibling.on("/.well-known/reprise/digest", [&](origin_request& request, auto& connection) {
+            const auto& it = request.target.find("since=") == std::string::npos ? whole : news;
+            connection.send(answer("200 OK",
+                                   "Cache-Control: private\r\nReprise-Node: it\r\nReprise-News: "
+                                   "30\r\nETag: " +
+                                       it.get("ETag") + "\r\n",
+                                   it.body));
+        });
+        constexpr auto figures = "/.well-known/reprise/figures";
+        sibling.on(figures, answer("404 Not Found", "", ""));
+        f.tell(1, json::array({peer_at("s", sibling.port())}));
+        CHECK(says(f[1], "peers: s: its digest can't be had: wrong_base"));
+        CHECK(says(f[1], "peers: s: its digest is followed again"));
+        // These are asked for at a pace of their own: behind seconds, each time that they can't be had.
+        REQUIRE(eventually([&] { return sibling.count(figures) >= 3; }, 3 * patience));
+        CHECK(sibling.count("/.well-known/reprise/digest") < 60);
+        CHECK(times(f[1], "peers: s: its digest can't be had: wrong_base") <= 2);
+        CHECK(times(f[1], "peers: s: its digest is followed again") <= 2);
+    }
+
     TEST_CASE("a parent that is lost, and one that answers again, are said to, each once") {
         fleet f{0};
         f.add(node_settings());

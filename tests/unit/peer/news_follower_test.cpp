@@ -180,6 +180,47 @@ TEST_SUITE("peer/news_follower") {
         CHECK(f.held() == nullptr);
     }
 
+    TEST_CASE("one whose wholes are good and whose news never fits is asked less and less") {
+        auto f = holding();
+        unsigned asked = 0;
+        const auto end = start + 60s;
+        for (auto now = f.next(); now < end; now = f.next()) {
+            ++asked;
+            const bool wants_news = f.ask(now).query.starts_with("since=");
+            f.answered(told(wants_news ? news(990, 5, 1010, 6) : whole(1000, 5)), "a", now);
+        }
+        CHECK(f.figures().wholes > 2);
+        CHECK(asked < 30);
+        // News that fits ends that.
+        while (!f.ask(f.next()).query.starts_with("since=")) {
+            f.answered(told(whole(1000, 5)), "a", f.next());
+        }
+        const auto then = f.next();
+        f.answered(told(news(1000, 5, 1010, 6)), "a", then);
+        (void)f.ask(then + 1s);
+        f.answered(told(news(990, 5, 1010, 7)), "a", then + 1s);
+        CHECK(f.figures().trouble == follow_trouble::wrong_base);
+        CHECK(f.next() == then + 1s);
+    }
+
+    TEST_CASE("one whose news fits and does not by turns is asked for a whole once a second") {
+        auto f = holding();
+        unsigned asked = 0;
+        const auto end = start + 60s;
+        for (auto now = f.next(); now < end; now = f.next()) {
+            const bool wants_news = f.ask(now).query.starts_with("since=");
+            const bool fits = f.held()->stamp().generation.counter == 5;
+            f.answered(told(!wants_news ? whole(1000, 5)
+                            : fits      ? news(1000, 5, 1010, 6)
+                                        : news(1000, 5, 1010, 7)),
+                       "a",
+                       now);
+            ++asked;
+        }
+        CHECK(f.figures().wholes > 10);
+        CHECK(asked < 300);
+    }
+
     TEST_CASE("one that does not know of it is asked as before, and nobody is asked without end") {
         auto f = holding();
         (void)f.ask(start + 1s);
