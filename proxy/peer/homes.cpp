@@ -33,6 +33,46 @@ std::vector<std::string> names_of(std::span<const live_node> others, std::string
 
 }  // namespace
 
+std::vector<live_node> who_is_who::instances_of(std::span<const heard_node> heard) {
+    std::vector<live_node> out;
+    for (auto one = heard.begin(); one != heard.end(); ++one) {
+        const bool is_first = std::none_of(heard.begin(), one, [&](const heard_node& before) {
+            return before.node.name == one->node.name && before.epoch == one->epoch;
+        });
+        if (is_first) {
+            out.push_back(one->node);
+        }
+    }
+    return out;
+}
+
+std::vector<std::string> who_is_who::namesakes_among(std::span<const heard_node> heard,
+                                                     steady_time now) {
+    std::map<std::string, std::uint64_t> first;
+    std::map<std::string, doubled> next;
+    for (const auto& one : heard) {
+        const auto& name = one.node.name;
+        if (first.try_emplace(name, one.epoch).first->second != one.epoch) {
+            const auto before = doubled_.find(name);
+            next.try_emplace(name,
+                             before == doubled_.end() ? doubled{.since = now} : before->second);
+        }
+    }
+    doubled_ = std::move(next);
+    std::vector<std::string> out;
+    if (now < not_before_) {
+        return out;
+    }
+    for (auto& [name, is] : doubled_) {
+        if (!is.is_told && now - is.since >= for_long) {
+            out.push_back(name);
+            is.is_told = true;
+            not_before_ = now + between;
+        }
+    }
+    return out;
+}
+
 homes::homes(std::string_view own, std::span<const live_node> others)
     : others_{told_apart(own, others)},
       choice_{std::make_unique<parent_choice>(names_of(others_, own))} {}

@@ -19,6 +19,8 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -39,11 +41,42 @@ struct live_node {
     bool operator==(const live_node&) const = default;
 };
 
+/// And which instance it is: each has an epoch of its own for its digest, from its start on.
+struct heard_node {
+    live_node node;
+    std::uint64_t epoch = 0;
+};
+
+/// Which nodes the siblings are that live. One may be reached in two ways (a DNS name with A and AAAA records); and two
+/// may have one pseudonym, by mistake or by a lie.
+///
+/// Threads   one.
+class who_is_who {
+public:
+    /// Of several ways to one instance the first. O(nodes^2), of 256 at most.
+    [[nodiscard]] static std::vector<live_node> instances_of(std::span<const heard_node> heard);
+
+    /// Names that are to be warned of: several instances have had each for `for_long`, and nobody was warned of it since. Not
+    /// sooner, as an instance that has just begun may be known by one way and not yet by another; and once in `between` at
+    /// most, whatever siblings call themselves.
+    [[nodiscard]] std::vector<std::string> namesakes_among(std::span<const heard_node> heard,
+                                                           steady_time now);
+    static constexpr std::chrono::seconds for_long{10}, between{60};
+
+private:
+    struct doubled {
+        steady_time since{};
+        bool is_told = false;
+    };
+    std::map<std::string, doubled> doubled_;  // those that are now
+    steady_time not_before_{};
+};
+
 /// Threads   any number once made; relaxed atomics for which are down.
 class homes {
 public:
     /// Nodes of the same pseudonym as another, or as `own`, are left out: nobody could tell them
-    /// apart (peering warns of them).
+    /// apart (peering warns of them: who_is_who).
     homes(std::string_view own, std::span<const live_node> others);
 
     struct home {

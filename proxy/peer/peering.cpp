@@ -490,13 +490,19 @@ void peering::note_who_lives() {
     if (!fetcher_ || !have_homes_.load(relaxed)) {
         return;
     }
-    std::vector<live_node> live;
+    std::vector<heard_node> heard;
     for (const auto& one : fetcher_->figures()) {
         if (one.digest.state == peer::follow_state::current && !one.digest.node.empty() &&
             one.slot && !one.of_site) {
-            live.push_back({*one.slot, one.digest.node, one.https});
+            heard.push_back({{*one.slot, one.digest.node, one.https}, one.generation.epoch});
         }
     }
+    for (const auto& name : who_is_who_.namesakes_among(heard, steady_now())) {
+        log::warn("peers: several siblings answer as ",
+                  name,
+                  ": no URL belongs to any of them. Give each its own forwarding.pseudonym");
+    }
+    auto live = who_is_who::instances_of(heard);
     if (!tell_who_lives_.exchange(false, relaxed) && live == lived_) {
         return;
     }

@@ -237,6 +237,7 @@ private:
 
     peer::refusals_told refusals_told_;
     std::vector<std::string> namesakes_;  // housekeep's: warned of already
+    who_is_who who_is_who_;               // housekeep's
     std::vector<live_node> lived_;        // housekeep's: as it said last
     std::atomic<bool> have_homes_{false}, tell_who_lives_{false};
     mutable std::mutex homes_guard_;      // of what follows, for a moment

@@ -160,6 +160,49 @@ TEST_SUITE("scenario/homes") {
         }
     }
 
+    TEST_CASE("a node that is reached in two ways is one home, and the log names two of one name") {
+        homes f{3};
+        auto ways = json::array();
+        for (const std::string host : {"127.0.0.1", "localhost"}) {
+            ways.push_back(peer_at(host, f[1].port()));
+            ways.back()["url"] = "http://" + host + ":" + std::to_string(f[1].port());
+        }
+        f.tell(0, ways);
+        for (const std::string host : {"127.0.0.1", "localhost"}) {
+            REQUIRE(eventually([&] {
+                return f[0].stats()["siblings"]["state"].value(host, std::string{}) == "current";
+            }));
+        }
+        const auto is_home = [&](std::size_t node) {
+            for (int i = 0; i < 60; ++i) {
+                if (f.home(0, "/" + std::to_string(i)) == name_of(node)) {
+                    return true;
+                }
+            }
+            return false;
+        };
+        CHECK(f.shares_with(0, 1));
+        CHECK(eventually([&] { return is_home(1); }));
+        CHECK(f[0].errors().find("several siblings answer as") == std::string::npos);
+
+        auto settings = home_settings();
+        settings["forwarding"]["pseudonym"] = name_of(1);
+        const auto& another = f.add(settings);
+        f.tell(0,
+               json::array({peer_at("n1", f[1].port()),
+                            peer_at("n2", f[2].port()),
+                            peer_at("n3", another.port())}));
+        CHECK(eventually(
+            [&] {
+                return f[0].errors().find("peers: several siblings answer as node-1: ") !=
+                       std::string::npos;
+            },
+            3 * patience));
+        CHECK(f.shares_with(0, 1));
+        CHECK_FALSE(is_home(1));
+        CHECK(is_home(2));
+    }
+
     TEST_CASE("a home that is gone is passed by, and its URLs go to those that live") {
         homes f{3};
         f.serve_everything();

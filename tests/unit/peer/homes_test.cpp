@@ -133,6 +133,51 @@ TEST_SUITE("peer/homes") {
         CHECK(by.others()[0].name == "cai");
     }
 
+    TEST_CASE("an instance that is reached in two ways is one, by the first") {
+        const std::vector<heard_node> heard{{{0, "ben", false}, 7},
+                                            {{1, "cai", false}, 8},
+                                            {{2, "ben", true}, 7},
+                                            {{3, "cai", false}, 9},
+                                            {{4, "dov", false}, 7}};
+        const std::vector<live_node> one_each{
+            {0, "ben", false}, {1, "cai", false}, {3, "cai", false}, {4, "dov", false}};
+        CHECK(who_is_who::instances_of(heard) == one_each);
+        const homes by{"ann", who_is_who::instances_of(heard)};
+        REQUIRE(by.others().size() == 2);
+        CHECK(by.others()[0].name == "ben");
+        CHECK(by.others()[1].name == "dov");
+    }
+
+    TEST_CASE("two instances of one name are warned of once, and not while one may be in between") {
+        using names = std::vector<std::string>;
+        const std::vector<heard_node> one{{{0, "ben", false}, 7}, {{1, "ben", false}, 7}},
+            two{{{0, "ben", false}, 7}, {{1, "ben", false}, 8}},
+            three{{{0, "ben", false}, 7},
+                  {{1, "ben", false}, 8},
+                  {{2, "cai", false}, 1},
+                  {{3, "cai", false}, 2}};
+        who_is_who by;
+        CHECK(by.namesakes_among(one, now).empty());
+        CHECK(by.namesakes_among(two, now + 1s).empty());
+        CHECK(by.namesakes_among(two, now + 10s).empty());
+        CHECK(by.namesakes_among(one, now + 11s).empty());  // it had begun anew
+        CHECK(by.namesakes_among(two, now + 12s).empty());
+        CHECK(by.namesakes_among(two, now + 21s).empty());
+        CHECK(by.namesakes_among(two, now + 22s) == names{"ben"});
+        CHECK(by.namesakes_among(two, now + 1h).empty());
+        // Whatever they call themselves, once a minute at most.
+        auto then = now + 2h;
+        names said;
+        unsigned times = 0;
+        for (unsigned i = 0; i < 600; ++i, then += 1s) {
+            const auto& heard = i % 20 < 15 ? three : one;
+            said = by.namesakes_among(heard, then);
+            times += said.empty() ? 0 : 1;
+        }
+        CHECK(times >= 2);
+        CHECK(times <= 10);
+    }
+
     TEST_CASE("an https URL goes to no home that is not asked over TLS") {
         const std::vector<live_node> others{{0, "ben", false}, {1, "cai", true}};
         const homes by{"ann", others};
