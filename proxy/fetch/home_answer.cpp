@@ -61,7 +61,8 @@ home_answer judge_home_answer(const http::response_head& head, std::string_view 
         return as(kind::declined);
     }
     if (status == 502 || status == 504) {
-        return told ? as(kind::origin_failed) : home_answer{};
+        // Of a release that has other names for what failed: it may be the home's own.
+        return as(told ? kind::origin_failed : kind::declined);
     }
     return as(status == 407 || status == 503 || status == 508 ? kind::unfit : kind::declined);
 }

@@ -77,6 +77,16 @@ TEST_SUITE("fetch/home_answer") {
         }
     }
 
+    TEST_CASE("that of a release with other names is no answer either") {
+        for (const std::string status : {"502 Bad Gateway", "504 Gateway Timeout"}) {
+            CAPTURE(status);
+            const auto got = judged("HTTP/1.1 " + status +
+                                    "\r\nProxy-Status: the-home; error=x\r\n\r\n");
+            CHECK(got.what == kind::declined);
+            CHECK(got.why.detail == "the-home answered with " + status.substr(0, 3));
+        }
+    }
+
     TEST_CASE("one that answers nothing for now is held to account for it") {
         for (const auto code : {failure_code::no_parent,
                                 failure_code::parent_certificate,
