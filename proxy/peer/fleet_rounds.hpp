@@ -1,6 +1,9 @@
 #pragma once
 // Which sibling is asked next for the fleet's figures (FLEET.md): all in turn, in an order drawn anew
 // for each round, but for those that failed lately. No socket, no clock.
+//
+// One that does not answer takes as long as may be waited for it. So whoever is asked next is one that has answered:
+// else a fleet of which most are gone would hear so seldom of those that live that they pass for dead.
 
 #include "proxy/base/clock.hpp"
 
@@ -35,12 +38,16 @@ public:
 private:
     struct member {
         std::string name;
+        bool is_well = false;  // it answered well, last
         unsigned failures = 0;
         steady_time rests_until{};
     };
 
+    [[nodiscard]] const member* one_that_is_well();
+
     std::vector<member> members_;
-    std::size_t turn_ = 0;  // those before it had theirs in this round
+    std::size_t turn_ = 0;      // those before it had theirs in this round
+    bool last_failed_ = false;  // whoever was asked last
     std::minstd_rand random_;
 };
 

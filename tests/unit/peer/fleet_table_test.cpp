@@ -8,6 +8,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <optional>
 #include <random>
 #include <set>
 #include <string>
@@ -348,6 +349,38 @@ TEST_SUITE("peer/fleet_rounds") {
         rounds.set({});
         CHECK_FALSE(rounds.next(now + 1h));
         rounds.ended("b", false, now);
+    }
+
+    TEST_CASE("of a fleet most of which is gone, those that live are heard all the time") {
+        fleet_rounds rounds{7};
+        std::vector<std::string> names;
+        for (unsigned i = 0; i < 63; ++i) {
+            names.push_back((i < 15 ? "lives" : "gone") + std::to_string(i));
+        }
+        rounds.set(names);
+        auto now = begin;
+        std::optional<steady_time> heard;
+        std::chrono::seconds longest{0};
+        std::set<std::string> asked;
+        while (now < begin + 1h) {
+            const auto whom = rounds.next(now);
+            if (!whom) {
+                now += 1s;
+                continue;
+            }
+            asked.insert(*whom);
+            const bool lives = whom->starts_with("lives");
+            if (lives) {
+                longest = std::max(
+                    longest,
+                    std::chrono::duration_cast<std::chrono::seconds>(now - heard.value_or(now)));
+                heard = now;
+            }
+            now += lives ? 1s : 5s;
+            rounds.ended(*whom, lives, now);
+        }
+        CHECK(longest < 15s);
+        CHECK(asked.size() == 63);
     }
 }
 
