@@ -52,13 +52,10 @@ awaitable<void> sources::catch_up() {
 // Begins to ask those whose digests have it, if there are any.
 void sources::ask_siblings() {
     auto& o = order_;
-    const auto whom = w_.peers->siblings.find(
-        o.url,
-        way_.peer_key(),
-        steady_now(),
-        way_.book()->asked_for(o.secure, peer::reach_of(o.asked_by)));
+    const auto among = way_.book()->asked_for(o.secure, peer::reach_of(o.asked_by));
+    const auto whom = w_.peers->siblings.find(o.url, way_.peer_key(), steady_now(), among);
     w_.peers->siblings.rest();
-    const auto spared = peer::icp_cost_of(way_.book()->sibling_count, o.url.size());
+    const auto spared = peer::icp_cost_of(way_.book()->instances_of(among), o.url.size());
     w_.counts.peering_misses.add();
     w_.counts.icp_messages.add(spared.messages);
     w_.counts.icp_bytes.add(spared.bytes);

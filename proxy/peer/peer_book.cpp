@@ -136,12 +136,14 @@ std::shared_ptr<const peer_book> make_book(std::span<const config::peer_options>
                        .timeout = entry->timeout,
                        .where = one.where});
         book->for_http.add(*slot);
-        ++book->sibling_count;
         if (one.https && !one.squid) {
             book->for_https.add(*slot);
         }
         if (one.of_site) {
             book->of_sites.add(*slot);
+        }
+        if (one.members) {
+            book->members.add(*slot);
         }
     }
     for (const auto& entry : peers) {

@@ -55,10 +55,10 @@ struct peer_book {
     std::shared_ptr<parent_choice> choice;     ///< among parents; null: there are none
     std::shared_ptr<const peer::homes> homes;  ///< null: URLs have none (peering.homes)
     std::vector<peer_address> addresses;
-    slot_set for_http;                    ///< the slots of all siblings
-    std::size_t sibling_count = 0;        ///< how many these are
-    slot_set for_https;                   ///< of those behind TLS that are no Squids
-    slot_set of_sites;                    ///< of those that belong to another site
+    slot_set for_http;   ///< the slots of all siblings
+    slot_set for_https;  ///< of those behind TLS that are no Squids
+    slot_set of_sites;   ///< of those that belong to another site
+    slot_set members;    ///< of gateways, as those that are asked for what their siblings hold
     std::vector<config::network> guests;  ///< peering.gateway_for: these ask, and are not asked
 
     /// The slots of those who may be asked for a URL, because of a question that leads so far. One of
@@ -68,6 +68,10 @@ struct peer_book {
         const auto& all = secure ? for_https : for_http;
         const auto own = how_far.siblings ? all & ~of_sites : slot_set{};
         return how_far.sites ? own | (all & of_sites) : own;
+    }
+    /// How many instances these are: a gateway has two slots, its own and its members'.
+    [[nodiscard]] std::size_t instances_of(const slot_set& some) const noexcept {
+        return (some & ~members).count();
     }
     [[nodiscard]] bool is_peer(const asio::ip::address& client, bool squid) const noexcept;
     /// A peer of either protocol.

@@ -26,6 +26,13 @@ struct slot_set {
         blocks[slot / width] |= filter::sibling_mask{1} << (slot % width);
     }
     [[nodiscard]] constexpr bool empty() const noexcept { return *this == slot_set{}; }
+    [[nodiscard]] constexpr std::size_t count() const noexcept {
+        std::size_t sum = 0;
+        for (const auto block : blocks) {
+            sum += static_cast<std::size_t>(std::popcount(block));
+        }
+        return sum;
+    }
 
     /// Calls `visit(slot)` for each, rising.
     template <class Visit>

@@ -61,6 +61,14 @@ TEST_SUITE("scenario/sites") {
 
     }  // namespace
 
+    TEST_CASE("by ICP a gateway would be asked once, whatever it is asked for") {
+        two_sites f{0};
+        f.store(1, "/a");
+        REQUIRE(f.is_told("/a"));
+        CHECK(f[0].get(f.origin.url("/b")).status == 200);
+        CHECK(figure(f[0].stats(), "/peering/icp_messages") == 2);
+    }
+
     TEST_CASE("what a member of another site holds is one hop from its gateway") {
         two_sites f;
         f.store(2, "/a");
