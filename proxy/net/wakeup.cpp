@@ -1,10 +1,12 @@
 #include "proxy/net/wakeup.hpp"
 
 #include "proxy/base/recycled.hpp"
+#include "proxy/net/operation_room.hpp"
 
 #include <boost/asio/associated_cancellation_slot.hpp>
 #include <boost/asio/post.hpp>
 
+#include <cstddef>
 #include <utility>
 
 // One atomic says where a wakeup stands, and every transition is one exchange:
@@ -18,6 +20,16 @@
 // Only the notify that finds somebody waiting does anything more. From another thread it posts
 // `deliver` to the owner's loop; that one may find its signal taken (by a deadline that saw it, or
 // a later wait) and then does nothing. The handler itself never leaves the owner's thread.
+//
+// Both operations that are posted, a delivery and a wait's end, lie in a room of their own that is there as long as the
+// wakeup's shared part. For that there may be one of each at a time:
+//
+//   A delivery that is late leaves a waiter that has gone on, and waits again; the next notify finds it waiting while the
+//   first delivery is still in the loop's queue, or not even posted. So `is_posted` says that one is on its way, and whoever
+//   finds it said posts none: a delivery takes that back before it looks for a signal, and so finds whatever was said by
+//   then. Its room is free by that time, which is how one thread may take it behind another.
+//
+//   A wait's end holds the waiter. There is no other until that has gone on, and its room is free by then.
 
 namespace reprise::proxy::net {
 namespace {
@@ -27,13 +39,55 @@ enum standing : int { idle, waiting, signalled };
 struct wakeup::shared {
     shared(asio::io_context& io, wakeup& to) : loop(io.get_executor()), owner(&to) {}
 
+    using delivery_room = room_of<80>;
+    using end_room = room_of<112>;
+
     asio::io_context::executor_type loop;
     std::atomic<int> stands{idle};
-    wakeup* owner;  // the owner's thread only; null once it is gone
+    std::atomic<bool> is_posted{false};  // a delivery; set with `gate` held
+    wakeup* owner;                       // the owner's thread only; null once it is gone
 
     // Held by another thread while it posts, so that the loop is not destroyed under it.
     std::mutex gate;
     bool closed = false;
+
+    delivery_room for_delivery;  // taken with `gate` held
+    end_room for_end;            // the owner's thread only
+};
+
+/// What another thread posts: the owner looks for a signal.
+struct wakeup::delivery {
+    using allocator_type = in_room<std::byte, shared::delivery_room>;
+
+    explicit delivery(const std::shared_ptr<shared>& of) noexcept
+        : to{of.get()},
+          room{{of, &of->for_delivery}} {}
+    [[nodiscard]] allocator_type get_allocator() const noexcept { return room; }
+    void operator()() const noexcept {
+        to->is_posted.exchange(false, std::memory_order_acq_rel);
+        if (to->owner != nullptr) {
+            to->owner->deliver();
+        }
+    }
+
+    shared* to;  // which the allocator holds
+    allocator_type room;
+};
+
+/// The waiter, on its way.
+struct wakeup::end_of_wait {
+    using allocator_type = in_room<std::byte, shared::end_room>;
+
+    end_of_wait(handler who, bool was_signalled, const std::shared_ptr<shared>& of) noexcept
+        : waiter{std::move(who)},
+          signalled{was_signalled},
+          room{{of, &of->for_end}} {}
+    [[nodiscard]] allocator_type get_allocator() const noexcept { return room; }
+    void operator()() { std::move(waiter)(signalled); }
+
+    handler waiter;
+    bool signalled;
+    allocator_type room;
 };
 
 namespace {
@@ -67,25 +121,24 @@ awaitable<bool> wakeup::wait(steady_time until) {
         [this, until](handler waiter) { start_wait(std::move(waiter), until); }, token);
 }
 
-// The deadline first: where there is no memory for it the waiter goes, by which its end is told (coroutine.hpp). It would
-// stay here else, with nothing but a signal to end its wait.
+// What takes memory first: where there is none the waiter goes, by which its end is told (coroutine.hpp). It would stay
+// here else, with nothing but a signal to end its wait.
 void wakeup::start_wait(handler waiter, steady_time until) {
     until_.expire_at(until);
+    auto slot = asio::get_associated_cancellation_slot(waiter);
+    if (slot.is_connected()) {
+        slot.assign([this](asio::cancellation_type) { give_up(); });
+    }
     waiter_.emplace(std::move(waiter));
     int expected = idle;
     if (!shared_->stands.compare_exchange_strong(
             expected, waiting, std::memory_order_acq_rel, std::memory_order_acquire)) {
         static_cast<void>(shared_->stands.exchange(idle, std::memory_order_acquire));
         complete(true);
-        return;
-    }
-    auto slot = asio::get_associated_cancellation_slot(*waiter_);
-    if (slot.is_connected()) {
-        slot.assign([this](asio::cancellation_type) { give_up(); });
     }
 }
 
-void wakeup::give_up() {
+void wakeup::give_up() noexcept {
     if (!waiter_) {
         return;
     }
@@ -100,13 +153,13 @@ void wakeup::give_up() {
     complete(true);
 }
 
-void wakeup::deliver() {
+void wakeup::deliver() noexcept {
     if (waiter_ && take()) {
         complete(true);
     }
 }
 
-void wakeup::complete(bool was_signalled) {
+void wakeup::complete(bool was_signalled) noexcept {
     until_.clear();
     auto slot = asio::get_associated_cancellation_slot(*waiter_);
     if (slot.is_connected()) {
@@ -114,22 +167,20 @@ void wakeup::complete(bool was_signalled) {
     }
     auto waiter = std::move(*waiter_);
     waiter_.reset();
-    asio::post(shared_->loop, [waiter = std::move(waiter), was_signalled]() mutable {
-        std::move(waiter)(was_signalled);
-    });
+    asio::post(shared_->loop, end_of_wait{std::move(waiter), was_signalled, shared_});
 }
 
-void wakeup::notify() const {
+void wakeup::notify() const noexcept {
     notify(shared_);
 }
 
-void wakeup::signal::notify() const {
+void wakeup::signal::notify() const noexcept {
     if (to_) {
         wakeup::notify(to_);
     }
 }
 
-void wakeup::notify(const std::shared_ptr<shared>& to) {
+void wakeup::notify(const std::shared_ptr<shared>& to) noexcept {
     if (to->stands.exchange(signalled, std::memory_order_acq_rel) != waiting) {
         return;
     }
@@ -140,22 +191,8 @@ void wakeup::notify(const std::shared_ptr<shared>& to) {
         return;
     }
     const std::lock_guard hold{to->gate};
-    if (to->closed) {
-        return;
-    }
-    try {
-        asio::post(to->loop, [to] {
-            if (to->owner != nullptr) {
-                to->owner->deliver();
-            }
-        });
-    } catch (...) {
-        // Whoever waits does so still, for the next one: that would find this one's signal else, and do nothing. Should it have
-        // been taken meanwhile, and another given that nobody waits for, the next wait finds that, and ends at once.
-        int expected = signalled;
-        to->stands.compare_exchange_strong(
-            expected, waiting, std::memory_order_acq_rel, std::memory_order_relaxed);
-        throw;
+    if (!to->closed && !to->is_posted.exchange(true, std::memory_order_acq_rel)) {
+        asio::post(to->loop, delivery{to});
     }
 }
 

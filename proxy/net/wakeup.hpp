@@ -3,6 +3,8 @@
 // It stands where one request waits for another's progress, on the way of every miss: so a wait is
 // a stored handler and a deadline's store, a signal to a waiter on the same thread is one push to
 // the loop's own queue, and a signal while nobody waits is one atomic exchange. No timer queue.
+// Whoever signals may be in a destructor, or have others to wake as well, and could do nothing about a signal that was
+// refused: so what a signal needs lies ready, and none ever is.
 
 #include "proxy/base/clock.hpp"
 #include "proxy/net/asio.hpp"
@@ -18,6 +20,7 @@ namespace reprise::proxy::net {
 /// Threads   wait, construction and destruction: the thread of `timer`'s io_context; notify: any.
 /// Coalesces any number of signals before a wait are one; a wait after a signal returns at once.
 /// Order     what happened before notify() is seen by the waiter it wakes.
+/// Memory    all of it is taken by the constructor (some 350 bytes): a signal, and the end of a wait, take none.
 class wakeup {
     struct shared;
 
@@ -26,7 +29,7 @@ public:
     class signal {
     public:
         signal() = default;
-        void notify() const;
+        void notify() const noexcept;
 
     private:
         friend class wakeup;
@@ -49,16 +52,17 @@ public:
     [[nodiscard]] bool take() noexcept;
 
     /// The waiter runs later from the loop, never inside this call.
-    /// @throws std::bad_alloc: it was not woken, and waits on; a later signal wakes it
-    void notify() const;
+    void notify() const noexcept;
     [[nodiscard]] signal handle() const { return signal{shared_}; }
 
 private:
     using handler = asio::async_result<asio::use_awaitable_t<executor>, void(bool)>::handler_type;
-    static void notify(const std::shared_ptr<shared>& to);
-    void deliver();
-    void give_up();
-    void complete(bool signalled);
+    struct delivery;
+    struct end_of_wait;
+    static void notify(const std::shared_ptr<shared>& to) noexcept;
+    void deliver() noexcept;
+    void give_up() noexcept;
+    void complete(bool signalled) noexcept;
     void start_wait(handler waiter, steady_time until);
 
     std::shared_ptr<shared> shared_;

@@ -75,6 +75,23 @@ TEST_SUITE("net/pool_state") {
         CHECK(books.group.waiting == 0);
     }
 
+    TEST_CASE("who waits for a slot is woken whatever memory there is") {
+        pool_bench bench{{.connections = 1}};
+        auto held = bench.lease();
+        waiting next;
+        bench.start(acquire_into(bench.pool, {"127.0.0.1", bench.port}, next));
+        bench.run_for(std::chrono::milliseconds{5});
+        REQUIRE(!next);
+        {
+            const memory_ends now;
+            held.close();  // noexcept
+        }
+        bench.run_until([&] { return next.has_value(); });
+        REQUIRE((next && next->has_value()));
+        CHECK_FALSE((*next)->reused());
+        CHECK(bench.open() == 1);
+    }
+
     TEST_CASE(
         "a connection that can't be kept for want of memory is closed, and its slot is free") {
         pool_bench bench{{.connections = 1}};

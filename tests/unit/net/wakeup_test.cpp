@@ -4,7 +4,10 @@
 #include "tests/unit/net/loop.hpp"
 #include "tests/unit/net/memory_ends.hpp"
 
+#include <algorithm>
+#include <array>
 #include <atomic>
+#include <deque>
 #include <exception>
 #include <memory>
 #include <mutex>
@@ -119,27 +122,77 @@ TEST_CASE(
     CHECK(lost > 0);
 }
 
-TEST_CASE("a signal that there is no memory to give is none: who waits waits on, for the next") {
-    test_loop loop;
-    wakeup event{loop.timer};
-    std::optional<bool> result;
-    loop.start(wait_into(event, steady_time::max(), result));
-    loop.run_for(5ms);
-    bool threw = false;
-    {
-        const memory_ends lack;
-        try {
-            event.notify();
-        } catch (const std::bad_alloc&) {
-            threw = true;
+namespace {
+/// Whether this lacks memory.
+template <class Work>
+bool throws_without_memory(Work work) {
+    const memory_ends lack;
+    try {
+        work();
+    } catch (const std::bad_alloc&) {
+        return true;
+    }
+    return false;
+}
+
+/// Each waits for a wakeup of its own. More than Asio keeps memory for from one operation to the next.
+struct waiters : test_loop {
+    static constexpr std::size_t count = 40;
+
+    waiters() {
+        for (std::size_t i = 0; i < count; ++i) {
+            events.emplace_back(timer);
+            start(wait_into(events.back(), late(), results[i]));
+        }
+        run_for(5ms);
+    }
+    void notify_all() const {
+        for (const auto& each : events) {
+            each.notify();
         }
     }
-    CHECK(threw);
-    loop.run_for(5ms);
-    CHECK(!result);
-    event.notify();
-    loop.run_until([&] { return result.has_value(); });
-    CHECK(result == true);
+    [[nodiscard]] bool all_are(std::optional<bool> what) const {
+        return std::all_of(
+            results.begin(), results.end(), [what](const auto& one) { return one == what; });
+    }
+
+    std::deque<wakeup> events;
+    std::array<std::optional<bool>, count> results;
+};
+}  // namespace
+
+TEST_CASE("a signal is given whatever memory there is") {
+    waiters some;
+    REQUIRE(some.all_are(std::nullopt));
+    std::optional<bool> threw;
+    SUBCASE("on the loop") {
+        asio::post(some.io, [&] { threw = throws_without_memory([&some] { some.notify_all(); }); });
+    }
+    SUBCASE("before the loop goes on") {
+        threw = throws_without_memory([&some] { some.notify_all(); });
+    }
+    SUBCASE("on another thread") {
+        std::thread other{[&] { threw = throws_without_memory([&some] { some.notify_all(); }); }};
+        other.join();
+    }
+    some.run_until([&] { return threw && some.all_are(true); });
+    CHECK(threw == false);
+    CHECK(some.all_are(true));
+}
+
+TEST_CASE("a wait that is over ends whatever memory there is, and so does each behind it") {
+    test_loop loop;
+    wakeup event{loop.timer};
+    for (int i = 0; i < 3; ++i) {
+        CAPTURE(i);
+        std::optional<bool> result;
+        loop.start(wait_into(event, steady_now() + 1h, result));
+        loop.run_for(1ms);
+        const bool threw = throws_without_memory([&loop] { loop.timer.tick(steady_now() + 2h); });
+        CHECK_FALSE(threw);
+        loop.run_until([&] { return result.has_value(); });
+        CHECK(result == false);
+    }
 }
 
 TEST_CASE("a signal from another thread wakes who waits") {
