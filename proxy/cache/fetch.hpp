@@ -161,9 +161,10 @@ public:
     // ---- the producer ----
 
     /// What wakes the producer when it waits for readers, and what stops its reading when it is
-    /// abandoned (called on any thread, under a lock: it posts). `ask_permit` is asked once nobody
-    /// reads it and it would go on, likewise on any thread and under that lock, and throws nothing;
-    /// null: it needs none. All may be called until producer_left().
+    /// abandoned (called once, on any thread, under a lock: it posts). `ask_permit` is asked once nobody
+    /// reads it and it would go on, likewise on any thread and under that lock;
+    /// null: it needs none. All may be called until producer_left(), and throw nothing: readers leave in
+    /// destructors.
     void producer_is(net::wakeup::signal sleeper,
                      std::function<void()> stop,
                      std::function<unattended_permit()> ask_permit = nullptr);
@@ -269,9 +270,9 @@ private:
     friend class fetch_reader;
     enum class phase : std::uint8_t { waiting, streaming, finished, failed, validated, upgraded };
 
-    void notify_readers();     // with guard_ held
-    void let_go();             // with guard_ held: drops blocks that nobody needs
-    void drop_those_behind();  // with guard_ held
+    void notify_readers() noexcept;  // with guard_ held
+    void let_go();                   // with guard_ held: drops blocks that nobody needs
+    void drop_those_behind();        // with guard_ held
     [[nodiscard]] std::uint64_t fastest() const;                             // with guard_ held
     [[nodiscard]] bool has_fallen_behind(const fetch_reader& reader) const;  // with guard_ held
     [[nodiscard]] bool holds_up() const;   // with guard_ held: whoever is behind holds up the rest
@@ -283,7 +284,7 @@ private:
     [[nodiscard]] bool is_for_siblings() const;        // with guard_ held
     [[nodiscard]] std::size_t count_clients() const;   // with guard_ held
     [[nodiscard]] bool take_in(fetch_reader& reader);  // with guard_ held: at the first byte
-    void leave(fetch_reader& reader);
+    void leave(fetch_reader& reader) noexcept;
 
     static constexpr std::uint64_t first_ahead = 32u
                                                  << 10;  // until it is known how fast readers are
@@ -358,7 +359,7 @@ public:
     void next(report& into, std::size_t most);
 
     /// Wants nothing more: neither holds the fetch nor paces it from now on. next() is over.
-    void leave();
+    void leave() noexcept;
 
     [[nodiscard]] std::uint64_t offset() const noexcept { return offset_; }
     /// Whether the producer waits for this one while another has had all that there is and waits;

@@ -10,7 +10,7 @@
 
 namespace reprise::proxy::cache {
 
-void fetch::notify_readers() {
+void fetch::notify_readers() noexcept {
     for (auto* reader : readers_) {
         if (reader->waiting_) {
             reader->waiting_ = false;
@@ -161,7 +161,7 @@ bool fetch::is_permitted() {
     return static_cast<bool>(permit_);
 }
 
-void fetch::leave(fetch_reader& reader) {
+void fetch::leave(fetch_reader& reader) noexcept {
     const std::lock_guard lock{guard_};
     readers_.erase(std::remove(readers_.begin(), readers_.end(), &reader), readers_.end());
     if (phase_ > phase::streaming) {
@@ -179,7 +179,7 @@ void fetch::leave(fetch_reader& reader) {
         return;  // and the producer was told
     }
     if (abandoned_ && stop_) {
-        stop_();
+        std::exchange(stop_, nullptr)();
     }
     if (abandoned_ || pausing_) {
         pausing_ = false;
@@ -214,7 +214,7 @@ fetch_reader::~fetch_reader() {
     leave();
 }
 
-void fetch_reader::leave() {
+void fetch_reader::leave() noexcept {
     if (std::exchange(listed_, false)) {
         source_->leave(*this);
     }

@@ -12,6 +12,7 @@
 
 #include <boost/asio/post.hpp>
 
+#include <cstddef>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -28,6 +29,22 @@ using http::body_kind;
 namespace {
 
 constinit log::seldom ended_by_exception;
+
+/// What ends the reading of a fetch that is given up, in memory that is there already: whoever leaves it may be in a
+/// destructor, or in want of memory. A fetch is given up once, so the room is free.
+struct interruption {
+    using room = decltype(stop_control::for_stop);
+    using allocator_type = net::in_room<std::byte, room>;
+
+    explicit interruption(const std::shared_ptr<stop_control>& of) noexcept
+        : what{of.get()},
+          memory{{of, &of->for_stop}} {}
+    [[nodiscard]] allocator_type get_allocator() const noexcept { return memory; }
+    void operator()() const { what->interrupt(); }
+
+    stop_control* what;  // which the allocator holds
+    allocator_type memory;
+};
 
 class producer {
 public:
@@ -94,8 +111,8 @@ private:
     [[nodiscard]] cache::head_ptr publish_head();
     [[nodiscard]] bool is_all_here(const cache::fetched_head& head);
     awaitable<void> pass_body(cache::head_ptr published);
-    void count(fetch_end how);
-    void fail(failure why);
+    void count(fetch_end how) noexcept;
+    void fail(failure why) noexcept;
 
     thread::worker& w_;
     const std::shared_ptr<fetch_order> order_;
@@ -107,12 +124,11 @@ private:
     bool refetch_ = false;        // the 304 was not about what is stored: once more,
     bool unconditional_ = false;  // and without validators
     bool has_ended_ = false;      // all who read it are told how
-    bool is_counted_ = false;
-    bool has_left_ = false;  // and nobody joins it any more
+    bool has_left_ = false;       // and nobody joins it any more
 };
 
 // Nothing, where what ended it is told already.
-void producer::fail(failure why) {
+void producer::fail(failure why) noexcept {
     if (has_ended_) {
         return;
     }
@@ -124,11 +140,8 @@ void producer::fail(failure why) {
     has_ended_ = true;
 }
 
-// Once: memory may end as those who read it are woken, and then it fails behind its end.
-void producer::count(fetch_end how) {
-    if (!std::exchange(is_counted_, true)) {
-        w_.counts.fetches_ended[static_cast<std::size_t>(how)].add();
-    }
+void producer::count(fetch_end how) noexcept {
+    w_.counts.fetches_ended[static_cast<std::size_t>(how)].add();
 }
 
 trouble producer::switch_protocols() {
@@ -302,9 +315,7 @@ awaitable<void> producer::fetch_once() {
 void producer::begin() {
     // Posting is all that the stop function may do: it is called under the fetch's lock, on any
     // thread, and not after producer_left(). A pointer alone is held without an allocation.
-    auto stop = [this] {
-        asio::post(w_.io.get_executor(), [reader = at_.control] { reader->interrupt(); });
-    };
+    auto stop = [this] { asio::post(w_.io.get_executor(), interruption{at_.control}); };
     // The same holds for this, but that nothing is posted: what is shared is asked, and the order says
     // the same until its end.
     auto ask_permit = [this] {
@@ -339,11 +350,7 @@ void producer::unlist() {
 // Memory has ended where it waits (net/coroutine.hpp), or within what ends it. Readers wait without a deadline of their
 // own, and whoever asks for the same would join them.
 void producer::end_in_the_middle() noexcept {
-    try {
-        fail(failure{failure_code::out_of_memory, ""});
-    } catch (const std::exception&) {
-        // It has failed: there was no memory to wake one of them.
-    }
+    fail(failure{failure_code::out_of_memory, ""});
     try {
         unlist();
     } catch (const std::exception&) {

@@ -11,6 +11,7 @@
 #include "proxy/fetch/sibling_query.hpp"
 #include "proxy/fetch/source.hpp"
 #include "proxy/fetch/upload_watch.hpp"
+#include "proxy/net/operation_room.hpp"
 #include "proxy/net/wakeup.hpp"
 #include "proxy/thread/worker.hpp"
 
@@ -39,6 +40,7 @@ struct head_end {
 /// Lets another thread stop the reading: the socket that is read now, if any.
 struct stop_control {
     net::byte_stream* reading = nullptr;
+    net::room_of<80> for_stop;  // for the one operation that another thread posts (producer.cpp)
 
     void interrupt() const {
         if (reading != nullptr) {

@@ -11,6 +11,7 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace reprise::proxy::fetch::test::of_producer {
@@ -163,6 +164,35 @@ TEST_CASE(
             CHECK(asked->head.get() == &one.order->request->head);
         }
     }
+}
+
+TEST_CASE("clients that leave where there is no memory end their fetch all the same") {
+    node at{patient()};
+    auto origin = net::listen_on_loopback(at.w.io);
+    led one{at, origin.local_endpoint().port()};
+    one.begin();
+    run_until(at, [&] { return one.order->into->asked().has_value(); });
+    REQUIRE(one.order->into->asked().has_value());
+    bool threw = false;
+    const auto leave = [&] {
+        const net::memory_ends lack;
+        try {
+            one.reader->leave();
+        } catch (const std::bad_alloc&) {
+            threw = true;
+        }
+    };
+    SUBCASE("on its thread") {
+        leave();
+    }
+    SUBCASE("on another") {
+        std::thread other{leave};
+        other.join();
+    }
+    CHECK_FALSE(threw);
+    run_until(at, [&] { return !one.is_listed(); });
+    CHECK_FALSE(one.is_listed());
+    CHECK(one.ended(fetch_end::given_up) == 1);
 }
 
 // Each piece of memory is refused once. Where it is for what the coroutine is about to wait for, that hears nothing of it.
