@@ -3,7 +3,6 @@
 #include "proxy/base/relaxed.hpp"
 
 #include <algorithm>
-#include <new>
 #include <utility>
 
 namespace reprise::proxy::peer {
@@ -43,22 +42,12 @@ void news_waits::count(const waiter& one, bool comes) noexcept {
     }
 }
 
-// Whoever wakes has others to wake as well, or is the keeper, which nobody would begin anew.
-void news_waits::wake(waiter& one) noexcept {
-    try {
-        one.signal.notify();
-        one.is_owed = false;
-    } catch (const std::bad_alloc&) {
-        one.is_owed = true;  // by the keeper's next look
-    }
-}
-
 void news_waits::end(waiter& one) noexcept {
     if (!one.ended) {
         one.ended = true;
         count(one, false);
     }
-    wake(one);
+    one.signal.notify();
 }
 
 news_waits::wait news_waits::enter(const wanted& what,
@@ -98,12 +87,12 @@ news_waits::wait news_waits::enter(const wanted& what,
 void news_waits::wake_behind(const wanted& newest) noexcept {
     const std::scoped_lock lock{guard_};
     for (auto& one : waiters_) {
-        bool is_behind = one.is_owed;
+        bool is_behind = false;
         for (std::size_t i = 0; i < waited_for_count; ++i) {
             is_behind = is_behind || (newest[i] && one.what[i] && one.what[i] != newest[i]);
         }
         if (is_behind) {
-            wake(one);
+            one.signal.notify();
         }
     }
 }

@@ -36,7 +36,6 @@ private:
         std::string address, name;
         net::wakeup::signal signal;
         bool ended = false;
-        bool is_owed = false;  // to be woken: there was no memory for that
     };
     using place = std::list<waiter>::iterator;
 
@@ -65,8 +64,7 @@ public:
                              std::string name,
                              net::wakeup::signal signal);
 
-    /// Wakes, once each, those that wait for one of these sources and hold something else than its newest, and those
-    /// that there was no memory to wake before.
+    /// Wakes, once each, those that wait for one of these sources and hold something else than its newest.
     void wake_behind(const wanted& newest) noexcept;
     /// Ends all waits there are, and with `for_good` those to come: the program ends.
     void end_all(bool for_good) noexcept;
@@ -78,7 +76,6 @@ public:
     }
 
 private:
-    static void wake(waiter& one) noexcept;
     void end(waiter& one) noexcept;
     void count(const waiter& one, bool comes) noexcept;
 
