@@ -18,6 +18,9 @@
 
 // A message is one datagram, with at most one descriptor beside it. Whoever sends puts it into a queue
 // and wakes the thread in next(), which alone writes and reads.
+//
+// The other may have told of purges and ended before it read what it was told. So that nothing can be sent any more ends
+// nothing, nor does a reset: what lies in the socket is read to its end.
 
 namespace reprise::proxy::server {
 
@@ -75,7 +78,7 @@ conversation::conversation(descriptor end)
 void conversation::push(outgoing one) {
     {
         const std::lock_guard lock{guard_};
-        if (over_) {
+        if (over_ || mute_) {
             return;
         }
         if (waiting_.size() >= most_waiting) {
@@ -141,7 +144,10 @@ bool conversation::flush() {
         bool gone = false;
         const auto& next = waiting_.front();
         if (!send_now(end_.get(), next.bytes, next.with.get(), gone)) {
-            over_ = over_ || gone;
+            if (gone) {
+                mute_ = true;
+                waiting_.clear();
+            }
             break;
         }
         waiting_.pop_front();
@@ -204,7 +210,13 @@ std::optional<conversation::heard> conversation::receive() {
     message.msg_iovlen = 1;
     message.msg_control = extra.room.data();
     message.msg_controllen = extra.room.size();
-    const auto size = ::recvmsg(end_.get(), &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    const auto read_now = [&] {
+        return ::recvmsg(end_.get(), &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    };
+    auto size = read_now();
+    if (size < 0 && errno == ECONNRESET) {
+        size = read_now();  // it is told once, in front of what lies there
+    }
     if (size < 0 && (errno == EAGAIN || errno == EINTR)) {
         return std::nullopt;
     }
@@ -315,10 +327,11 @@ void conversation::tell(const thread::purge_order& order) {
         const bool is_full = bytes.size() > largest_order ||
                              waiting_.size() + bytes.size() / handover_piece >= most_waiting;
         // One that nobody will say to have heard holds back all that come after it: the first is enough.
-        if ((!over_ && !is_full) || !std::exchange(lost_one_, true)) {
+        const bool is_deaf = over_ || mute_;
+        if ((!is_deaf && !is_full) || !std::exchange(lost_one_, true)) {
             told_.insert(number);
         }
-        if (over_) {
+        if (is_deaf) {
             return;
         }
         if (is_full) {

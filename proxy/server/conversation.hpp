@@ -87,8 +87,9 @@ private:
 
     mutable std::mutex guard_;
     std::deque<outgoing> waiting_;
-    bool over_ = false, ended_ = false, interrupted_ = false, said_that_it_is_full_ = false,
-         lost_one_ = false;
+    // mute_: nothing can be sent any more. What the other sent before is yet to be read, and only its end is the end.
+    bool over_ = false, mute_ = false, ended_ = false, interrupted_ = false,
+         said_that_it_is_full_ = false, lost_one_ = false;
     std::uint64_t last_number_ = 0;
     std::set<std::uint64_t> told_;  // and not carried out so far
     // Each for all that was told up to a number.

@@ -88,6 +88,41 @@ TEST_SUITE("server/conversation") {
         CHECK_FALSE(got->with);
     }
 
+    TEST_CASE("what the other told before it ended is carried out, whatever was left to tell it") {
+        pair p;
+        p.one->tell(order_of("http://a.example/1"));
+        p.one->tell(order_of("http://a.example/2"));
+        int more = 0;
+        SUBCASE("nothing was left") {}
+        SUBCASE("it had something to read yet") {
+            more = 1;
+            p.other->tell(order_of("http://b.example/1"));
+            (void)p.other->next(steady_now());
+        }
+        SUBCASE("something is to be told to it yet") {
+            more = 2;
+        }
+        p.flush();
+        p.one.reset();
+        if (more == 2) {
+            p.other->tell(order_of("http://b.example/1"));
+        }
+        int carried_out = 0;
+        bool heard = false;
+        p.other->when_carried_out([&] { heard = true; });
+        p.other->on_purge([&](const thread::purge_order&, const std::function<void()>& kept) {
+            ++carried_out;
+            kept();
+        });
+        p.other->attend();
+        CHECK(carried_out == 2);
+        CHECK(p.other->is_over());
+        CHECK(heard == (more == 0));  // who has told that one something waits on
+        p.other->tell(order_of("http://b.example/2"));
+        p.other->end();
+        CHECK(heard);
+    }
+
     TEST_CASE("the beginning of an order of which no end was told is no part of the next") {
         const pair p;
         std::optional<thread::purge_order> came;
