@@ -1,6 +1,5 @@
 #include "proxy/serve/hello_wait.hpp"
 
-#include "proxy/base/relaxed.hpp"
 #include "proxy/net/carried.hpp"
 #include "proxy/net/client_stream.hpp"
 #include "proxy/net/coroutine.hpp"
@@ -11,9 +10,7 @@
 #include "proxy/serve/tunnel.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -29,19 +26,9 @@ constexpr std::chrono::seconds hello_patience{1};
 constexpr std::size_t read_at_once = 4u << 10;
 
 // A handshake that stalls behind its hello holds some 45 KiB of OpenSSL's: so many may, in the whole
-// process, and no longer than this.
-constexpr std::uint32_t most_shaking_hands = 384;
+// process, of one client a quarter, lest it have all others passed on, and no longer than this.
+constexpr unsigned most_shaking_hands = 384, most_of_client = most_shaking_hands / 4;
 constexpr std::chrono::milliseconds handshake_patience{5'000};
-
-struct counted_handshake {
-    explicit counted_handshake(std::atomic<std::uint32_t>& all) : all_{all} {
-        all_.fetch_add(1, relaxed);
-    }
-    ~counted_handshake() { all_.fetch_sub(1, relaxed); }
-    counted_handshake(const counted_handshake&) = delete;
-    counted_handshake& operator=(const counted_handshake&) = delete;
-    std::atomic<std::uint32_t>& all_;
-};
 
 // The connection, for a session of its own: of a client that reaches us by TLS what that carries, and
 // what carries it lasts until the client has all of it.
@@ -57,6 +44,23 @@ attempt<tcp_socket> inner_end(net::client_stream& client,
 }
 
 }  // namespace
+
+// Of one who speaks for many all may.
+bool hello_wait::handshake::begin(thread::worker& w, const net::address_bytes& client) {
+    const auto share = w.share_of(client);
+    whose_ = share.value_or(client);
+    auto& all = w.common.shaking_hands;
+    if (all.enter(whose_, share ? most_of_client : most_shaking_hands, most_shaking_hands)) {
+        among_ = &all;
+    }
+    return among_ != nullptr;
+}
+
+void hello_wait::handshake::end() noexcept {
+    if (auto* const all = std::exchange(among_, nullptr)) {
+        all->leave(whose_);
+    }
+}
 
 hello_wait::hello_wait(parted_request_ptr request)
     : request_{std::move(request)},
@@ -125,11 +129,14 @@ awaitable<ended> hello_wait::settle() {
         co_return ended::gone;  // the program ends
     }
     auto found = judge();
+    if (!found.identity) {
+        shakes_hands_.end();
+    }
     auto rest = found.identity ? open(std::move(found.identity), found.is_new) : pass_on(found.why);
     co_return co_await std::move(rest);
 }
 
-hello_wait::judged hello_wait::judge() const {
+hello_wait::judged hello_wait::judge() {
     if (state_ != hello_state::done) {
         return {.why = state_ == hello_state::other ? reader_.why() : "no hello in time"};
     }
@@ -138,7 +145,7 @@ hello_wait::judged hello_wait::judge() const {
         return {.why = why};
     }
     judged out;
-    if (request_->w.common.shaking_hands.load(relaxed) >= most_shaking_hands) {
+    if (!shakes_hands_.begin(request_->w, request_->client.at)) {
         out.why = "too many handshakes";
         return out;
     }
@@ -193,10 +200,9 @@ awaitable<ended> hello_wait::open(net::tls_identity_ptr identity, bool new_leaf)
         book.error = inner.error().detail;
         co_return ended::gone;
     }
-    std::optional<counted_handshake> counted{w.common.shaking_hands};
     auto secured = co_await net::accept_tls(
         std::move(*inner), std::move(identity), w.timer, until, std::move(hello));
-    counted.reset();
+    shakes_hands_.end();
     if (secured.has_error()) {
         book.error = secured.error().detail;
         if (secured.error().code != failure_code::tls_failed) {

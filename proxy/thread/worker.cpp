@@ -80,17 +80,17 @@ bool client_census::enter(const net::address_bytes& client,
     if (all_ >= most || (is_stranger && strangers_ * strangers_share >= most)) {
         return false;
     }
-    auto& own = by_client_[client];
-    if (own >= most_of_client) {
+    const auto known = by_client_.find(client);
+    if ((known == by_client_.end() ? 0 : known->second) >= most_of_client) {
         return false;
     }
-    ++own;
+    ++(known == by_client_.end() ? by_client_[client] : known->second);
     ++all_;
     strangers_ += is_stranger ? 1 : 0;
     return true;
 }
 
-void client_census::leave(const net::address_bytes& client, bool is_stranger) {
+void client_census::leave(const net::address_bytes& client, bool is_stranger) noexcept {
     const std::lock_guard lock{guard_};
     const auto it = by_client_.find(client);
     if (it != by_client_.end() && --it->second == 0) {
@@ -98,6 +98,11 @@ void client_census::leave(const net::address_bytes& client, bool is_stranger) {
     }
     --all_;
     strangers_ -= is_stranger ? 1 : 0;
+}
+
+unsigned client_census::size() const {
+    const std::lock_guard lock{guard_};
+    return all_;
 }
 
 common_state::common_state(const config::options& options,

@@ -51,22 +51,25 @@
 
 namespace reprise::proxy::thread {
 
-/// Client connections by address, for limits.connections_per_client. Any thread.
+/// What clients hold, by address: their connections (limits.connections_per_client), and handshakes in tunnels. Any thread.
 class client_census {
 public:
     /// Of all places those whom we serve nothing have this share together (1 / 16), while they are told so: strangers
     /// with many addresses can't take the places of those whom we serve.
     static constexpr unsigned strangers_share = 16;
 
-    /// Counts a new connection; false, and nothing is counted, when one of the limits is reached.
+    /// Counts one more; false, and nothing is counted, when one of the limits is reached.
+    /// @throws std::bad_alloc, and nothing is counted
     [[nodiscard]] bool enter(const net::address_bytes& client,
                              unsigned most_of_client,
                              unsigned most,
                              bool is_stranger = false);
-    void leave(const net::address_bytes& client, bool is_stranger = false);
+    void leave(const net::address_bytes& client, bool is_stranger = false) noexcept;
+    /// Of all clients together.
+    [[nodiscard]] unsigned size() const;
 
 private:
-    std::mutex guard_;
+    mutable std::mutex guard_;
     std::unordered_map<net::address_bytes, unsigned, net::address_hash> by_client_;
     unsigned all_ = 0, strangers_ = 0;
 };
@@ -106,8 +109,8 @@ struct common_state {
     cache::kept_lately kept_lately;
     std::shared_ptr<net::distrusted_origins> distrusted =
         std::make_shared<net::distrusted_origins>();
-    net::refusals refusals;                       ///< of tunnels that would be opened
-    std::atomic<std::uint32_t> shaking_hands{0};  ///< with clients, in tunnels that are opened
+    net::refusals refusals;       ///< of tunnels that would be opened
+    client_census shaking_hands;  ///< those whose tunnels are being opened
     tunnel_hosts tunnels;
     failing_hosts failing;
     costly_hosts costly;

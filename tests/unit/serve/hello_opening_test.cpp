@@ -2,6 +2,9 @@
 #include "tests/unit/serve/hello_waits.hpp"
 
 #include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
 
 // What is opened, or was to be.
 
@@ -176,25 +179,83 @@ TEST_CASE(
     CHECK(one.goes_on_until([&] { return one.open.use_count() == 1; }));
 }
 
+namespace {
+
+net::address_bytes in_crowd(std::uint32_t number) {
+    return net::canonical(asio::ip::address_v4{0xC0000200u + number});
+}
+
+/// So many handshakes that have begun before, each of another client where `whose` is none.
+void crowd(waiting& one, std::uint32_t others, std::optional<net::address_bytes> whose = {}) {
+    for (std::uint32_t i = 0; i < others; ++i) {
+        REQUIRE(one.at.common.shaking_hands.enter(whose.value_or(in_crowd(i)), 384, 384));
+    }
+}
+
+/// It is passed on, and tells why.
+void is_passed_on_among(waiting& one, far_end& far, const std::string& hello) {
+    const auto others = one.shaking_hands();
+    one.begin(hello);
+    REQUIRE(one.is_passed_on());
+    auto there = far.accept();
+    CHECK(one.read(there, hello.size()) == hello);
+    CHECK(one.why_passed_on() == "too many handshakes");
+    CHECK(one.shaking_hands() == others);
+    CHECK(one.at.settings->leaves->made() == 0);
+}
+
+}  // namespace
+
 TEST_CASE("so many shake hands at once, and who comes then is passed on") {
     for (const std::uint32_t others : {383u, 384u}) {
         CAPTURE(others);
         const auto hello = hello_of("a.test");
         far_end far;
         waiting one{opening(far.port())};
-        one.at.common.shaking_hands = others;
-        one.begin(hello);
-        if (others < 384) {
-            CHECK(one.shaking_hands() == 384);
-            CHECK(one.read(one.here.theirs, 1) == "\x16");
+        crowd(one, others);
+        if (others == 384) {
+            is_passed_on_among(one, far, hello);
             continue;
         }
-        REQUIRE(one.is_passed_on());
-        auto there = far.accept();
-        CHECK(one.read(there, hello.size()) == hello);
-        CHECK(one.why_passed_on() == "too many handshakes");
+        one.begin(hello);
         CHECK(one.shaking_hands() == 384);
-        CHECK(one.at.settings->leaves->made() == 0);
+        CHECK(one.read(one.here.theirs, 1) == "\x16");
+    }
+}
+
+TEST_CASE(
+    "of one client a quarter shake hands, so that others are opened; a front has no such share") {
+    const auto hello = hello_of("a.test");
+    far_end far;
+    auto options = opening(far.port());
+    bool is_opened = true;
+    std::uint32_t others = 96;
+    SUBCASE("the client's last place") {
+        others = 95;
+    }
+    SUBCASE("one too many") {
+        is_opened = false;
+    }
+    SUBCASE("of another") {
+        waiting one{options};
+        one.who.at = net::canonical(asio::ip::address_v4::loopback());
+        crowd(one, others, in_crowd(1));
+        one.begin(hello);
+        CHECK(one.shaking_hands() == others + 1);
+        return;
+    }
+    SUBCASE("of a front") {
+        options.access.fronts.push_back({net::canonical(asio::ip::address_v4::loopback()), 128});
+    }
+    waiting one{options};
+    one.who.at = net::canonical(asio::ip::address_v4::loopback());
+    crowd(one, others, one.who.at);
+    if (is_opened) {
+        one.begin(hello);
+        CHECK(one.shaking_hands() == others + 1);
+        CHECK(one.read(one.here.theirs, 1) == "\x16");
+    } else {
+        is_passed_on_among(one, far, hello);
     }
 }
 

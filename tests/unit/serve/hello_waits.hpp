@@ -164,7 +164,7 @@ struct waiting final : socket_bench, private sequel::owner {
             here.theirs.release(), {.trusted = trusted, .host = "a.test", .alpn = "\x08http/1.1"});
     }
 
-    [[nodiscard]] std::uint32_t shaking_hands() const { return at.common.shaking_hands.load(); }
+    [[nodiscard]] std::uint32_t shaking_hands() const { return at.common.shaking_hands.size(); }
     [[nodiscard]] bool knows_refusal() const {
         return at.common.refusals.has_client(who.at, "a.test", steady_now());
     }

@@ -260,7 +260,7 @@ TEST_CASE("an opened tunnel of whose bytes a client takes none is open when its 
         }
         std::this_thread::sleep_for(std::chrono::milliseconds{5});
     }
-    REQUIRE(by.goes_on_until([&] { return by.on.at.common.shaking_hands == 1; }));
+    REQUIRE(by.goes_on_until([&] { return by.on.at.common.shaking_hands.size() == 1; }));
     w.timer.tick(steady_now() + std::chrono::seconds{5});  // the handshake's time is over
     REQUIRE(by.goes_on_until([&] { return w.connections.alone(); }));
     CHECK(by.open() == 1);
