@@ -43,6 +43,7 @@ public:
            std::string version,
            std::function<admin::reload_outcome()> reload,
            const thread::taken_over* from = nullptr);
+    /// Where something hangs that stop() has left alone, the process ends here.
     ~server();
     server(const server&) = delete;
     server& operator=(const server&) = delete;
@@ -135,6 +136,8 @@ private:
     [[nodiscard]] std::vector<std::string> remarks_on(const config::options& next);
     [[nodiscard]] bool loses_token(const admin::admin_gate& next) const;
     [[nodiscard]] bool wait_for_workers();
+    /// False: one was stopped in the middle of what it did, or hangs yet.
+    [[nodiscard]] bool end_workers(steady_time until);
     void bind(std::size_t index, given_sockets& given);
     /// None: there are no descriptors for all of them.
     [[nodiscard]] std::optional<std::vector<given_socket>> copy_sockets();
@@ -172,6 +175,7 @@ private:
     room_watch room_;
     std::atomic<bool> accepts_{false};  // or clients wait until it does, in sockets that were given
     bool running_ = false;
+    bool hangs_ = false;  // a thread that uses this was left alone
     std::unique_ptr<successor> successor_;
 };
 

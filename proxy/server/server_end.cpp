@@ -21,6 +21,8 @@ namespace {
 
 /// Beside what timeouts.drain has left: for workers, and for what writes files.
 constexpr std::chrono::seconds workers_patience{3}, files_patience{5};
+/// Of the former: for a loop that did not come to its end by itself, and is stopped.
+constexpr std::chrono::milliseconds time_to_stop_loops{500};
 /// Of the latter: for what memory leaves to the disk, and at the least for closing it.
 constexpr std::chrono::seconds time_to_leave{5}, time_to_close_files{3};
 /// What a service manager gives beside the drain: all of the above, an upgrade that is given up, and the return
@@ -34,17 +36,54 @@ std::chrono::milliseconds server::time_to_stop() {
     return current()->options.timeouts.drain + time_after_drain;
 }
 
+// A handler that does not return (a file system that hangs is one that `stat` waits for) does so however its loop is
+// stopped: its thread is left alone then, with all that it may use.
+bool server::end_workers(steady_time until) {
+    const auto has_ended = [](const listening_worker& one, steady_time by) {
+        while (!one.ended.load(std::memory_order_acquire)) {
+            if (steady_now() >= by) {
+                return false;
+            }
+            std::this_thread::sleep_for(std::chrono::milliseconds{5});
+        }
+        return true;
+    };
+    bool at_rest = true;
+    for (auto& one : workers_) {
+        // Those without a thread: there was none to be had.
+        if (one->thread.joinable() && !has_ended(*one, until - time_to_stop_loops)) {
+            log::error("a worker did not come to rest; it is stopped");
+            one->w.io.stop();
+            at_rest = false;
+        }
+    }
+    for (auto& one : workers_) {
+        if (!one->thread.joinable()) {
+            continue;
+        }
+        if (has_ended(*one, until)) {
+            one->thread.join();
+        } else {
+            log::error("stopping: not waited for any longer: a worker");
+            one->thread.detach();
+            hangs_ = true;
+        }
+    }
+    return at_rest;
+}
+
 bool server::stop(const std::function<bool()>& hurry) {
     if (!running_) {
         return true;
     }
     running_ = false;
     bool at_rest = true;
-    const auto give_up_on = [&at_rest](endings& some, steady_time until, auto also) {
+    const auto give_up_on = [this, &at_rest](endings& some, steady_time until, auto also) {
         for (const auto& what : some.wait(until)) {
             log::error("stopping: not waited for any longer: ", what);
             also(what);
             at_rest = false;
+            hangs_ = true;
         }
     };
     if (successor_ && !successor_->serves()) {
@@ -89,21 +128,7 @@ bool server::stop(const std::function<bool()>& hurry) {
     for (auto& one : workers_) {
         asio::post(one->w.io, [own = one.get()] { own->w.abort(); });
     }
-    const auto last = steady_now() + workers_patience;
-    for (auto& one : workers_) {
-        if (!one->thread.joinable()) {
-            continue;  // there was no thread to be had
-        }
-        while (!one->ended.load(std::memory_order_acquire) && steady_now() < last) {
-            std::this_thread::sleep_for(std::chrono::milliseconds{5});
-        }
-        if (!one->ended.load(std::memory_order_acquire)) {
-            log::error("a worker did not come to rest; it is stopped");
-            one->w.io.stop();
-            at_rest = false;
-        }
-        one->thread.join();
-    }
+    at_rest = end_workers(steady_now() + workers_patience) && at_rest;
     const auto files_until = std::max(until, steady_now() + files_patience);
     if (!succeeded && is_hurried() && common_.store.disk() != nullptr) {
         log::warn("disk: asked to end at once: what memory alone held is lost");

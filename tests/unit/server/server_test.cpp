@@ -14,12 +14,15 @@
 #include <atomic>
 #include <cerrno>
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <limits>
 #include <optional>
 #include <pthread.h>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <utility>
 #include <variant>
 
@@ -45,6 +48,25 @@ extern "C" int pthread_create(pthread_t* thread,
     return real(thread, how, work, with);
 }
 #endif
+
+namespace {
+
+// A file system that does not answer, for this one name, until the test lets it.
+constexpr const char* hanging_file = "/dev/null/reprise hangs here";
+std::atomic<bool> hangs{false}, has_hung{false};
+reprise::tests::gate answers;
+
+}  // namespace
+
+// This program's own, in front of the system's.
+extern "C" int stat(const char* path, struct stat* into) noexcept {
+    if (hangs && std::string_view{path} == hanging_file) {
+        has_hung = true;
+        (void)answers.wait(2 * reprise::tests::patience);
+        hangs = false;
+    }
+    return ::fstatat(AT_FDCWD, path, into, 0);
+}
 
 namespace reprise::proxy::server::test::of_server {
 namespace {
@@ -139,6 +161,26 @@ TEST_CASE(
     REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
     CHECK(log.text().find("no file descriptors left for copies") != std::string::npos);
     CHECK(one.stop());
+}
+
+TEST_CASE("a worker that hangs in the system is not waited for, and what it uses lives on") {
+    auto options = small(1);
+    options.dns.hosts_file = hanging_file;
+    options.timeouts.drain = std::chrono::milliseconds{0};
+    // For good: that thread has it.
+    static auto* const one = new server{options, "test", [] { return admin::reload_outcome{}; }};
+    one->start();
+    hangs = true;
+    asio::io_context io;
+    asio::ip::tcp::socket client{io};
+    client.connect({asio::ip::address_v4::loopback(), one->listening().front().port});
+    const std::string asks = "GET http://a.example/ HTTP/1.1\r\nHost: a.example\r\n\r\n";
+    asio::write(client, asio::buffer(asks));
+    REQUIRE(tests::eventually([] { return has_hung.load(); }));
+    CHECK_FALSE(one->stop());
+    CHECK(hangs);
+    answers.open();
+    CHECK(tests::eventually([] { return !hangs; }));
 }
 
 TEST_CASE("where the admin's address is taken nobody has connected to a listener in vain") {
