@@ -77,6 +77,7 @@ void deadlines::stop() {
     stopped_ = true;
     ticking_ = false;
     timer_.cancel();
+    const goes_on behind{*this};
     tick(steady_time::max());
 }
 

@@ -96,7 +96,8 @@ public:
     deadlines& operator=(const deadlines&) = delete;
 
     /// Lets everything armed expire now, and whatever is armed later at the next turn of the loop:
-    /// the last word at shutdown, after which no wait of this thread lasts.
+    /// the last word at shutdown, after which no wait of this thread lasts. What an action throws comes out of this, and
+    /// the others act at the next turn.
     void stop();
     [[nodiscard]] bool stopped() const noexcept { return stopped_; }
 

@@ -12,7 +12,7 @@ constexpr std::chrono::milliseconds between_looks{250};  // for clients that lef
 class watched_wait {
 public:
     watched_wait(thread::worker& w, bool& waiting) : w_{w}, waiting_{waiting} {
-        if (w_.watched == 0) {
+        if (!w_.watch.armed()) {
             w_.watch.expire_after(between_looks);
         }
         ++w_.watched;

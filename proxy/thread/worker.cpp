@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 #include <new>
 #include <openssl/rand.h>
 #include <stdexcept>
@@ -71,6 +72,29 @@ const filter::hash_secret* attach_disk(cache::store& store,
 }
 
 }  // namespace
+
+/// Parts that are all to be done, whatever becomes of one; the first failure is told behind the last.
+class worker::all_the_same {
+public:
+    template <class Part>
+    void run(Part part) noexcept {
+        try {
+            part();
+        } catch (...) {
+            if (!broken_) {
+                broken_ = std::current_exception();
+            }
+        }
+    }
+    void rethrow() const {
+        if (broken_) {
+            std::rethrow_exception(broken_);
+        }
+    }
+
+private:
+    std::exception_ptr broken_;
+};
 
 bool client_census::enter(const net::address_bytes& client,
                           unsigned most_of_client,
@@ -217,30 +241,37 @@ net::share_holder worker::share_of(const net::address_bytes& client) const {
     return speaks_for_many(client) ? net::share_holder{} : net::place_of_client(client);
 }
 
-// Ending one may unlist it, later: within the loop nothing changes.
+// Ending one may unlist it, later: within the loop nothing changes. What fails for one is done for the others.
 template <class Action>
-void worker::with_each_client(Action act) {
+void worker::with_each_client(all_the_same& through, Action act) {
     for (auto* at = connections.next; at != &connections; at = at->next) {
-        act(static_cast<client_connection&>(*at));
+        through.run([&] { act(static_cast<client_connection&>(*at)); });
     }
 }
 
 void worker::drain() {
-    with_each_client([](client_connection& one) { one.end_if_idle(); });
+    all_the_same parts;
+    with_each_client(parts, [](client_connection& one) { one.end_if_idle(); });
+    parts.rethrow();
 }
 
 void worker::abort() {
-    with_each_client([](client_connection& one) { one.abort(); });
-    timer.stop();
-    names.stop();
-    origins.stop();
+    all_the_same parts;
+    with_each_client(parts, [](client_connection& one) { one.abort(); });
+    parts.run([this] { timer.stop(); });
+    parts.run([this] { names.stop(); });
+    parts.run([this] { origins.stop(); });
+    parts.rethrow();
 }
 
+// The next look first: whatever becomes of this one, it comes.
 void worker::watch_clients() {
-    with_each_client([](client_connection& one) { one.look_at_client(); });
     if (watched > 0 && !timer.stopped()) {
         watch.expire_after(std::chrono::milliseconds{250});
     }
+    all_the_same parts;
+    with_each_client(parts, [](client_connection& one) { one.look_at_client(); });
+    parts.rethrow();
 }
 
 }  // namespace reprise::proxy::thread

@@ -163,6 +163,8 @@ struct worker {
     /// New settings, from this worker's own thread.
     void adopt(settings_ptr next);
 
+    // What fails for one connection in these three is done for all others, and thrown behind the last.
+
     /// Ends idle client connections at once and lets the others finish their request. This thread.
     void drain();
     /// Closes everything. This thread.
@@ -200,8 +202,9 @@ struct worker {
     net::deadline watch;
 
 private:
+    class all_the_same;
     template <class Action>
-    void with_each_client(Action act);
+    void with_each_client(all_the_same& through, Action act);
     void disown(const net::origin_address& origin, std::span<const std::string> kept, bool anew);
     std::uint64_t request_id_;
 };

@@ -266,6 +266,20 @@ TEST_CASE("the rate guard is pushed on by enough bytes and not by a drip") {
     }
 }
 
+TEST_CASE("what an action throws as all are stopped keeps no other deadline from acting") {
+    test_loop loop;
+    bool has_acted = false;
+    deadline throws{loop.timer, [] { throw std::runtime_error{"an action's"}; }};
+    deadline other{loop.timer, [&has_acted] { has_acted = true; }};
+    const auto when = steady_now() + 1s;
+    throws.expire_at(when);
+    other.expire_at(when);
+    CHECK_THROWS_AS(loop.timer.stop(), std::runtime_error);
+    CHECK_FALSE(has_acted);
+    loop.run_until([&] { return has_acted; });
+    CHECK(has_acted);
+}
+
 TEST_CASE("what an action throws keeps no other deadline from acting") {
     test_loop loop;
     unsigned acted = 0;

@@ -1,5 +1,7 @@
 #include "tests/unit/serve/socket_bench.hpp"
 
+#include <new>
+
 namespace reprise::proxy::serve::test::of_worker {
 
 namespace {
@@ -26,6 +28,19 @@ struct beside_origin : socket_bench {
     }
 };
 
+/// One of the worker's clients, for whom nothing succeeds.
+struct failing_client final : thread::client_connection {
+    explicit failing_client(thread::worker& w) { insert_before(w.connections); }
+    void fail() {
+        ++times;
+        throw std::bad_alloc{};
+    }
+    void end_if_idle() override { fail(); }
+    void abort() override { fail(); }
+    void look_at_client() override { fail(); }
+    int times = 0;
+};
+
 }  // namespace
 
 TEST_SUITE_BEGIN("serve/worker");
@@ -47,6 +62,27 @@ TEST_CASE("new settings say where connections lead, and how many there are, from
     options.origins.connections = 1;
     w.adopt(thread::make_settings(options));
     CHECK(w.origins.must_wait(on.there, {}));
+}
+
+TEST_CASE("what fails for one client is done for the others, and for what stands behind them") {
+    beside_origin on;
+    auto& w = on.at.w;
+    failing_client one{w}, other{w};
+    SUBCASE("as they are looked at") {
+        w.watched = 1;
+        CHECK_THROWS_AS(w.watch_clients(), std::bad_alloc);
+        CHECK(w.watch.armed());
+        w.watched = 0;
+    }
+    SUBCASE("as idle ones are ended") {
+        CHECK_THROWS_AS(w.drain(), std::bad_alloc);
+    }
+    SUBCASE("as all is ended") {
+        CHECK_THROWS_AS(w.abort(), std::bad_alloc);
+        CHECK(w.timer.stopped());
+    }
+    CHECK(one.times == 1);
+    CHECK(other.times == 1);
 }
 
 TEST_SUITE_END();
