@@ -23,21 +23,11 @@ void keep(const Value& before, Value& next, std::string_view name, put_back& kep
     }
 }
 
-// A file without a forward listener has none of what only those look at (unread.cpp); the one that goes on until the
-// restart would go on without its passwords and refusals, and by ways that are forbidden.
+// A file without a forward listener says of `access` what its accelerators want, be it the whole world as clients, and has
+// nothing of what only forward listeners look at (unread.cpp). The one that goes on until the restart would go on so: for
+// anybody, without its passwords and refusals, and by ways that are forbidden.
 void keep_for_forward(const options& before, options& next, put_back& kept) {
-    keep(before.access.deny_destinations,
-         next.access.deny_destinations,
-         "access.deny_destinations",
-         kept);
-    keep(before.access.block_lists, next.access.block_lists, "access.block_lists", kept);
-    keep(before.access.https_prefix, next.access.https_prefix, "access.https_prefix", kept);
-    keep(before.access.users_file, next.access.users_file, "access.users_file", kept);
-    keep(before.access.tokens_file, next.access.tokens_file, "access.tokens_file", kept);
-    keep(before.access.plaintext_passwords,
-         next.access.plaintext_passwords,
-         "access.plaintext_passwords",
-         kept);
+    keep(before.access, next.access, "access", kept);
     keep(before.peers, next.peers, "peers", kept);
     keep(before.peering.never_direct, next.peering.never_direct, "peering.never_direct", kept);
     keep(before.intercept, next.intercept, "intercept", kept);
@@ -54,6 +44,9 @@ std::vector<std::string> keep_until_restart(const options& before, options& next
     if (wants_disk == next.disk.path.empty() && !next.admission.has_probation) {
         next.admission.probation = before.admission.probation;
     }
+    if (!wants_forward && any_forward(next)) {
+        keep_for_forward(before, next, kept);
+    }
     // The same of what each file has right by itself, and the two of them together would not.
     const bool any_fronted = std::any_of(next.listeners.begin(),
                                          next.listeners.end(),
@@ -65,9 +58,6 @@ std::vector<std::string> keep_until_restart(const options& before, options& next
     if (next.peering.homes && next.forwarding.pseudonym.empty()) {
         next.peering.homes = before.peering.homes;  // by a name that the next start would change
         kept.names.emplace_back("peering.homes");
-    }
-    if (!wants_forward && any_forward(next)) {
-        keep_for_forward(before, next, kept);
     }
     return std::move(kept.names);
 }

@@ -29,6 +29,20 @@ namespace {
 /// For the workers, whose loops nothing holds up.
 constexpr std::chrono::seconds reload_patience{5};
 
+/// `keeps_access`: it is the former file's until the restart, and whoever reloads has another one in front of him.
+thread::other_files read_files_of(const config::options& next, bool keeps_access) {
+    try {
+        return thread::read_other_files(next);
+    } catch (const std::runtime_error& failed) {
+        if (!keeps_access) {
+            throw;
+        }
+        throw std::runtime_error{std::string{failed.what()} +
+                                 "\n(access is the former file's until the restart, as the forward "
+                                 "listener is that goes on until then)"};
+    }
+}
+
 }  // namespace
 
 std::vector<std::string> server::reload(const config::options& next) {
@@ -119,7 +133,9 @@ std::vector<std::string> server::take_over(config::options next) {
         }
     }
     std::vector<std::string> remarks;
+    bool keeps_access = false;
     for (const auto& setting : config::keep_until_restart(before, next)) {
+        keeps_access = keeps_access || setting == "access";
         remarks.push_back(setting + " changes at the next start");
     }
     if (const auto layers = common_.admission.settings().layers;
@@ -135,7 +151,7 @@ std::vector<std::string> server::take_over(config::options next) {
             "counts requests, and until then the second request suffices");
     }
     // All or nothing: what can fail comes first, and nothing is changed until all of it is there.
-    auto files = thread::read_other_files(next);
+    auto files = read_files_of(next, keeps_access);
     auto credentials = peer::load_all_credentials(next.peers);
     admin::admin_gate gate{next.admin};
     if (loses_token(gate)) {
