@@ -319,8 +319,11 @@ int serve(const config::options& options,
     bool again = false;
     signals.tell([&](int number) {
         again = again || number == SIGTERM || number == SIGINT;
-        if (number == SIGUSR1) {
-            proxy.reopen_logs();
+        switch (number) {
+        case SIGHUP: log::warn("settings: this program is ending: not loaded anew"); break;
+        case SIGUSR1: proxy.reopen_logs(); break;
+        case SIGUSR2: log::warn("upgrade: this program is ending: not now"); break;
+        default: break;
         }
     });
     const bool at_rest = proxy.stop([&] {

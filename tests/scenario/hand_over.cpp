@@ -406,9 +406,15 @@ TEST_SUITE("scenario/hand_over") {
         upgrade_world w{false};
         w.put("/a");
         auto holds = w.kept("/a");
+        const auto before = w.proxy->pid();
         REQUIRE(w.proxy->upgrade());
         w.proxy->signal(SIGUSR2);
         CHECK(w.proxy->says("has not ended yet"));
+        REQUIRE(w.proxy->says("serves; draining"));
+        REQUIRE(::kill(before, SIGUSR2) == 0);
+        CHECK(w.proxy->says("upgrade: this program is ending: not now"));
+        REQUIRE(::kill(before, SIGHUP) == 0);
+        CHECK(w.proxy->says("settings: this program is ending: not loaded anew"));
         CHECK(w.get("/a").status == 200);
         holds.connection().close();
         CHECK(w.proxy->have_others_ended());
