@@ -75,10 +75,11 @@ deadlines::~deadlines() {
 
 void deadlines::stop() {
     stopped_ = true;
+    const goes_on behind{*this};
+    tick(steady_time::
+             max());  // what is left behind an action that throws is for the tick that is under way
     ticking_ = false;
     timer_.cancel();
-    const goes_on behind{*this};
-    tick(steady_time::max());
 }
 
 void deadlines::note_armed() {

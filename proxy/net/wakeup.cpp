@@ -21,8 +21,8 @@
 // `deliver` to the owner's loop; that one may find its signal taken (by a deadline that saw it, or
 // a later wait) and then does nothing. The handler itself never leaves the owner's thread.
 //
-// Both operations that are posted, a delivery and a wait's end, lie in a room of their own that is there as long as the
-// wakeup's shared part. For that there may be one of each at a time:
+// Both operations that are posted, a delivery and a wait's end, lie in rooms of their own, which a wait takes as it begins
+// and gives back at its end. For that there may be one of each at a time:
 //
 //   A delivery that is late leaves a waiter that has gone on, and waits again; the next notify finds it waiting while the
 //   first delivery is still in the loop's queue, or not even posted. So `is_posted` says that one is on its way, and whoever
@@ -30,17 +30,25 @@
 //   then. Its room is free by that time, which is how one thread may take it behind another.
 //
 //   A wait's end holds the waiter. There is no other until that has gone on, and its room is free by then.
+//
+// A notify that comes to the gate behind the end of the wait that it found finds no rooms: its signal was what that wait
+// ended by. Rooms that a delivery still lies in stay for the next wait.
 
 namespace reprise::proxy::net {
 namespace {
 enum standing : int { idle, waiting, signalled };
 }  // namespace
 
+struct wakeup::rooms {
+    using for_delivery = room_of<80>;
+    using for_end = room_of<128>;
+
+    for_delivery delivery;  // taken with shared::gate held
+    for_end end;            // the owner's thread only
+};
+
 struct wakeup::shared {
     shared(asio::io_context& io, wakeup& to) : loop(io.get_executor()), owner(&to) {}
-
-    using delivery_room = room_of<80>;
-    using end_room = room_of<112>;
 
     asio::io_context::executor_type loop;
     std::atomic<int> stands{idle};
@@ -51,17 +59,31 @@ struct wakeup::shared {
     std::mutex gate;
     bool closed = false;
 
-    delivery_room for_delivery;  // taken with `gate` held
-    end_room for_end;            // the owner's thread only
+    // The owner's thread, with `gate` held where it is changed; another thread reads it with `gate` held. Null: nobody waits.
+    std::shared_ptr<rooms> posted_in;
+
+    void take_rooms() {
+        if (!posted_in) {
+            auto made = std::allocate_shared<rooms>(recycled<rooms>{});
+            const std::lock_guard hold{gate};
+            posted_in = std::move(made);
+        }
+    }
+    void give_rooms_back() noexcept {
+        const std::lock_guard hold{gate};
+        if (!is_posted.load(std::memory_order_relaxed)) {
+            posted_in.reset();
+        }
+    }
 };
 
 /// What another thread posts: the owner looks for a signal.
 struct wakeup::delivery {
-    using allocator_type = in_room<std::byte, shared::delivery_room>;
+    using allocator_type = in_room<std::byte, rooms::for_delivery>;
 
     explicit delivery(const std::shared_ptr<shared>& of) noexcept
-        : to{of.get()},
-          room{{of, &of->for_delivery}} {}
+        : to{of},
+          room{{of->posted_in, &of->posted_in->delivery}} {}
     [[nodiscard]] allocator_type get_allocator() const noexcept { return room; }
     void operator()() const noexcept {
         to->is_posted.exchange(false, std::memory_order_acq_rel);
@@ -70,23 +92,28 @@ struct wakeup::delivery {
         }
     }
 
-    shared* to;  // which the allocator holds
+    std::shared_ptr<shared> to;
     allocator_type room;
 };
 
 /// The waiter, on its way.
 struct wakeup::end_of_wait {
-    using allocator_type = in_room<std::byte, shared::end_room>;
+    using allocator_type = in_room<std::byte, rooms::for_end>;
 
     end_of_wait(handler who, bool was_signalled, const std::shared_ptr<shared>& of) noexcept
         : waiter{std::move(who)},
           signalled{was_signalled},
-          room{{of, &of->for_end}} {}
+          from{of},
+          room{{of->posted_in, &of->posted_in->end}} {}
     [[nodiscard]] allocator_type get_allocator() const noexcept { return room; }
-    void operator()() { std::move(waiter)(signalled); }
+    void operator()() {
+        from->give_rooms_back();
+        std::move(waiter)(signalled);
+    }
 
     handler waiter;
     bool signalled;
+    std::shared_ptr<shared> from;
     allocator_type room;
 };
 
@@ -125,6 +152,7 @@ awaitable<bool> wakeup::wait(steady_time until) {
 // here else, with nothing but a signal to end its wait.
 void wakeup::start_wait(handler waiter, steady_time until) {
     until_.expire_at(until);
+    shared_->take_rooms();
     auto slot = asio::get_associated_cancellation_slot(waiter);
     if (slot.is_connected()) {
         slot.assign([this](asio::cancellation_type) { give_up(); });
@@ -191,7 +219,7 @@ void wakeup::notify(const std::shared_ptr<shared>& to) noexcept {
         return;
     }
     const std::lock_guard hold{to->gate};
-    if (!to->closed && !to->is_posted.exchange(true, std::memory_order_acq_rel)) {
+    if (!to->closed && to->posted_in && !to->is_posted.exchange(true, std::memory_order_acq_rel)) {
         asio::post(to->loop, delivery{to});
     }
 }

@@ -20,9 +20,11 @@ namespace reprise::proxy::net {
 /// Threads   wait, construction and destruction: the thread of `timer`'s io_context; notify: any.
 /// Coalesces any number of signals before a wait are one; a wait after a signal returns at once.
 /// Order     what happened before notify() is seen by the waiter it wakes.
-/// Memory    all of it is taken by the constructor (some 350 bytes): a signal, and the end of a wait, take none.
+/// Memory    some 100 bytes, and as long as somebody waits 250 more, taken as the wait begins: a signal, and the end of a
+///           wait, take none.
 class wakeup {
     struct shared;
+    struct rooms;
 
 public:
     /// What other threads hold: signals while the wakeup lives and does nothing afterwards.
