@@ -31,8 +31,8 @@ union one_descriptor {
     std::array<char, CMSG_SPACE(sizeof(int))> room;
 };
 
-// False: not now.
-bool send_now(int to, const std::string& bytes, int with, bool& gone) {
+// False: not now, where `wrong` is 0; else why not at all.
+bool send_now(int to, const std::string& bytes, int with, int& wrong) {
     iovec place{const_cast<char*>(bytes.data()), bytes.size()};  // which sendmsg does not change
     msghdr message{};
     message.msg_iov = &place;
@@ -52,7 +52,7 @@ bool send_now(int to, const std::string& bytes, int with, bool& gone) {
             return false;
         }
         if (errno != EINTR) {
-            gone = true;
+            wrong = errno;
             return false;
         }
     }
@@ -141,12 +141,15 @@ void conversation::end() noexcept {
 bool conversation::flush() {
     const std::lock_guard lock{guard_};
     while (!over_ && !waiting_.empty()) {
-        bool gone = false;
+        int wrong = 0;
         const auto& next = waiting_.front();
-        if (!send_now(end_.get(), next.bytes, next.with.get(), gone)) {
-            if (gone) {
+        if (!send_now(end_.get(), next.bytes, next.with.get(), wrong)) {
+            if (wrong == EPIPE || wrong == ECONNRESET ||
+                wrong == ENOTCONN) {  // the other has ended
                 mute_ = true;
                 waiting_.clear();
+            } else if (wrong != 0) {  // it lives, and would wait for what it is not told
+                over_ = true;
             }
             break;
         }
