@@ -132,8 +132,9 @@ struct digest_fetcher::one {
     struct {
         follow_trouble loss = follow_trouble::none;
         bool used = false;
-        bool left_out = false;  // of what other sites are told
-    } told;                     // to the log, last
+        bool left_out = false;       // of what other sites are told
+        bool said_left_out = false;  // in the log, since it was none of those last
+    } told;                          // to the log, last
     // One that falls from one state into another and back, over and over, is not told of each time. By what
     // was lost; none: it is followed again.
     std::array<log::seldom, follow_troubles> may_tell;

@@ -147,8 +147,10 @@ void digest_fetcher::shared::tell_members(one& sibling,
     } else if (change.what == kind::replaced) {
         is_member = context.members->put(slot, *held);
     }
-    if (!std::exchange(sibling.told.left_out, !is_member) && !is_member &&
-        sibling.may_tell_left_out.due()) {
+    sibling.told.left_out = !is_member;
+    sibling.told.said_left_out = sibling.told.said_left_out && !is_member;
+    if (!is_member && !sibling.told.said_left_out && sibling.may_tell_left_out.due()) {
+        sibling.told.said_left_out = true;
         log::warn("peers: ",
                   sibling.of.name,
                   ": other sites are not told of it: its digest has another rate than those of the "

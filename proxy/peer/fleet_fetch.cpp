@@ -38,7 +38,7 @@ struct fleet_fetcher::shared {
     sibling_exchange exchange;
     bool stopped = false;
     struct ill {
-        bool is_so = false;
+        bool is_said = false;  // in the log, since they were well last
         log::seldom may_tell;
     };
     std::map<std::string, ill> malformed;  // whose figures were, as the log was told
@@ -57,10 +57,10 @@ void fleet_fetcher::shared::take(const followed& of, const got_response& got, st
             table.take(*told, now - asked, now);
             bytes.fetch_add(got.body.size(), relaxed);
             if (const auto ill = malformed.find(of.name); ill != malformed.end()) {
-                ill->second.is_so = false;
+                ill->second.is_said = false;
             }
-        } else if (auto& ill = malformed[of.name];
-                   !std::exchange(ill.is_so, true) && ill.may_tell.due()) {
+        } else if (auto& ill = malformed[of.name]; !ill.is_said && ill.may_tell.due()) {
+            ill.is_said = true;
             log::warn("peers: ",
                       of.name,
                       ": its figures of the fleet are not taken: ",
