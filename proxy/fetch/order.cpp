@@ -95,10 +95,7 @@ recycled_text wire_of(const fetch_order& o,
                  "\r\n";
     } else if (const auto* gap = o.as<wanted::gap>()) {
         options.drop_conditionals = options.drop_range = true;
-        extra += "Range: " + gap->range + "\r\n";
-        if (!gap->validator.empty()) {
-            extra += "If-Range: " + gap->validator + "\r\n";
-        }
+        extra += "Range: " + gap->range + "\r\nIf-Range: " + gap->validator + "\r\n";
     }
     if (const auto hops = http::judge_hops(o.request->head); hops.has_value()) {
         options.max_forwards = hops->left;

@@ -45,7 +45,7 @@ struct rest {
 };
 struct gap {
     std::string range;      ///< "bytes=5-"
-    std::string validator;  ///< strong; empty: there is none
+    std::string validator;  ///< strong
 };
 struct passed {
     std::shared_ptr<upload> body;  ///< null: none

@@ -46,7 +46,7 @@ enum class storability : std::uint8_t {
 struct storing_rules {
     bool never_cookies = false;  ///< Set-Cookie is `set_cookie`, whatever lifetime is stated
     /// What answers a request with Cookie is stored only with a lifetime that the origin stated and
-    /// its leave to share (public, s-maxage): in an opened tunnel, where origins don't expect caches.
+    /// its leave to share (public, s-maxage): for https URLs, whose origins don't expect shared caches.
     bool cookie_needs_leave = false;
     /// The connection was logged in (connection_login.hpp): whatever the origin says of what came on it, it
     /// may not know who asked, and so nothing is stored. Counts as `authorization`.
