@@ -16,8 +16,7 @@ namespace reprise::proxy::net {
 namespace {
 
 constexpr int least_security_bits = 112;  // RSA of 2,048 bits, P-224
-constexpr int client_security_level =
-    2;  // the same, of keys and hashes: Debian's clients ask for it
+constexpr int client_security_level = 2;  // the same, of keys and hashes: Debian's clients ask for it
 
 struct free_constraints {
     void operator()(NAME_CONSTRAINTS* constraints) const noexcept {
@@ -123,8 +122,7 @@ certificate_ptr bearer_of(const std::string& host) {
 certificate_ptr trial_of(const std::string& host, X509* own, EVP_PKEY* key, wall_time now) {
     auto made = bearer_of(host);
     auto* it = made.get();
-    const std::time_t from =
-        std::chrono::floor<std::chrono::seconds>(now.time_since_epoch()).count();
+    const std::time_t from = std::chrono::floor<std::chrono::seconds>(now.time_since_epoch()).count();
     if (X509_set_version(it, X509_VERSION_3) != 1 ||
         ASN1_INTEGER_set(X509_get_serialNumber(it), 1) != 1 ||
         ASN1_TIME_set(X509_getm_notBefore(it), from) == nullptr ||

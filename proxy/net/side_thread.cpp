@@ -36,17 +36,16 @@ void side_thread::post(std::function<void()> work) {
 
 void side_thread::start(asio::io_context& loop, std::function<void()> work, handler waiter) {
     begin([&] {
-        asio::post(
-            thread_,
-            [this,
-             work = std::move(work),
-             waiter = std::move(waiter),
-             awake = asio::make_work_guard(loop)]() mutable {
-                work();
-                work = nullptr;  // what it held goes here, too, and before the waiter goes on
-                done();
-                asio::post(awake.get_executor(), std::move(waiter));
-            });
+        asio::post(thread_,
+                   [this,
+                    work = std::move(work),
+                    waiter = std::move(waiter),
+                    awake = asio::make_work_guard(loop)]() mutable {
+                       work();
+                       work = nullptr;  // what it held goes here, too, and before the waiter goes on
+                       done();
+                       asio::post(awake.get_executor(), std::move(waiter));
+                   });
     });
 }
 
