@@ -289,6 +289,7 @@ private:
     void carry_what_is_due();
     void flush();
     [[nodiscard]] bool must_wait_for_loading();
+    [[nodiscard]] bool must_say_what_ends() const;
     [[nodiscard]] error_code drop_what_is_left_in(std::uint32_t number);
     template <class Source>
     std::optional<index_entry> append(const Source& source, std::uint64_t id, publication then);
@@ -352,6 +353,7 @@ private:
     std::vector<std::function<void()>> gathered_calls_;
     std::vector<journal_entry> unkept_;  // not written yet, for the journal is broken
     std::vector<std::function<void()>> unkept_calls_;
+    bool death_is_unkept_ = false;  // a segment's: no other goes before the journal has it
     log_tail tail_;
     reclaimer reclaimer_;
     std::uint64_t next_sequence_ = 1;

@@ -197,6 +197,12 @@ void writer::keep_later() {
     gathered_calls_.clear();
 }
 
+// Whether a segment may go only when the journal says that it is dead: what it replaced may be where nobody can see
+// that it has gone before, in a segment that can't be read or that another process has left.
+bool writer::must_say_what_ends() const {
+    return core_->segments.has_unread() || has_unknown_;
+}
+
 // What newer records replaced, in its file or in one that could not be read, is not to come back at a
 // restart once these are gone as well: whatever is older than the segment that goes has gone before.
 // An error: the journal failed, or there was no memory for it; it is written anew when trouble() is over, with what is
@@ -216,7 +222,7 @@ error_code writer::drop_what_is_left_in(std::uint32_t number) {
         }
     }
     if (failed) {
-        journal_broken_ = true;
+        journal_broken_ = death_is_unkept_ = true;
         unkept_.push_back(over);
     }
     return failed;

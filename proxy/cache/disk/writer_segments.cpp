@@ -138,7 +138,7 @@ bool writer::open_next() {
         // What is said of a segment that can't be begun has its room before: there its header may be already.
         make_room_in(unkept_, 2);
         auto& left_alone_until = failed_[*number];  // as it was, or 0: it is not
-        if (core_->segments.has_unread() || has_unknown_) {
+        if (must_say_what_ends()) {
             if (const auto failed = drop_what_is_left_in(*number)) {
                 trouble(failed, "keeping purges");
                 return false;
@@ -232,7 +232,7 @@ void writer::give_back_one() {
         reclaimer_.begin(*oldest);
     }
     const auto number = reclaimer_.number();
-    if (core_->segments.has_unread() || has_unknown_) {
+    if (must_say_what_ends()) {
         if (const auto failed = drop_what_is_left_in(number)) {
             trouble(failed, "keeping purges");
             return;
@@ -257,7 +257,8 @@ void writer::remove_file_of(std::uint32_t number) {
                   ": ",
                   failed.message(),
                   ": a segment too many is left, and takes its room until the next start");
-        if (const auto unkept = drop_what_is_left_in(number)) {
+        const bool is_known = journal_broken_;  // which is being mended then
+        if (const auto unkept = drop_what_is_left_in(number); unkept && !is_known) {
             trouble(unkept, "keeping purges");
         }
     }

@@ -101,8 +101,11 @@ bool writer::mend_journal() {
         trouble(format_errc::bad_checksum, "another store has taken this one's place");
         return false;
     }
-    if (gives_back_ && !troubled_) {
-        give_back_one();  // the disk may be full of what is too much
+    // The disk may be full of what is too much. But what may go only when the journal says so waits until that can be
+    // written, or each would wait for the other.
+    const bool journal_comes_first = journal_broken_ && (must_say_what_ends() || death_is_unkept_);
+    if (gives_back_ && !troubled_ && !journal_comes_first) {
+        give_back_one();
         if (troubled_) {
             return false;
         }
@@ -112,11 +115,14 @@ bool writer::mend_journal() {
             trouble(failed, "keeping purges");
             return false;
         }
-        journal_broken_ = false;
+        journal_broken_ = death_is_unkept_ = false;
         unkept_.clear();
     }
     call_all(unkept_calls_);
-    return true;
+    if (gives_back_ && !troubled_ && journal_comes_first) {
+        give_back_one();
+    }
+    return !troubled_;
 }
 
 void writer::recover_from_trouble() {

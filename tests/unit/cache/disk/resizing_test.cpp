@@ -226,6 +226,62 @@ TEST_SUITE("cache/disk/resizing") {
     }
 
     TEST_CASE("what is purged stays so, though segments too many could not be removed") {
+    TEST_CASE("a purge that can't be kept troubles a store made smaller no longer than others") {
+        constexpr std::uint64_t larger = 16u << 20, smaller = 8u << 20;
+        const auto files = std::make_shared<memory_files>();
+        disk_store s{files, larger};
+        s.open();
+        put_many(s, 1200);
+        s.close();
+        // The journal has to say of each segment that goes that it is dead, since one can't be read; the first time
+        // that fails.
+        files->fail_when([test = std::this_thread::get_id(),
+                          has_failed = std::make_shared<std::atomic<bool>>(false)](
+                             operation what, std::string_view path) {
+            if (what == operation::write) {
+                return path.starts_with("/store/purges") && std::this_thread::get_id() != test &&
+                       !has_failed->exchange(true);
+            }
+            return (what == operation::read || what == operation::read_cached) &&
+                   path == "/store/s-00000000";
+        });
+        s.settings.size = smaller;
+        s.open();
+        CHECK(eventually([&] { return s->figures().write_errors != 0; }));
+        CHECK(eventually([&] { return s->figures().state == tier_state::ready; }));
+        CHECK(eventually([&] { return files->taken() <= smaller; }));
+        CHECK(has_version(s, url_of(1199), 0));
+    }
+
+    TEST_CASE("behind a segment that could not be removed none goes before the journal says so") {
+        constexpr std::uint64_t larger = 16u << 20, smaller = 8u << 20;
+        std::atomic<unsigned> removed{0}, refused{0};
+        std::atomic<bool> is_broken{true};
+        const auto files = std::make_shared<memory_files>();
+        disk_store s{files, larger};
+        s.open();
+        put_many(s, 1200);
+        s.close();
+        files->fail_when([&](operation what, std::string_view path) {
+            if (what == operation::remove && path.starts_with("/store/s-")) {
+                return removed++ == 0;
+            }
+            const bool fails = what == operation::write && path.starts_with("/store/purges") &&
+                               is_broken;
+            refused += fails && removed != 0 ? 1 : 0;
+            return fails;
+        });
+        s.settings.size = smaller;
+        s.open();
+        CHECK(eventually([&] { return refused >= 3 || removed > 1; }));
+        CHECK(removed == 1);
+        CHECK(s->figures().state == tier_state::reading);
+        is_broken = false;
+        CHECK(eventually([&] { return s->figures().state == tier_state::ready; }));
+        CHECK(eventually([&] { return files->taken() <= smaller + larger / 16; }));
+        CHECK(has_version(s, url_of(1199), 0));
+    }
+
         constexpr std::uint64_t larger = 16u << 20, smaller = 8u << 20;
         const auto files = std::make_shared<memory_files>();
         const std::string url = "http://purged/";
