@@ -1,8 +1,8 @@
 #include "proxy/cache/disk/core.hpp"
 
 #include "proxy/base/log.hpp"
-#include "proxy/cache/disk/resizing.hpp"
 
+#include <algorithm>
 #include <new>
 #include <random>
 #include <utility>
@@ -62,7 +62,16 @@ std::string core::path_of(std::string_view name) const {
 }
 
 bool core::may_have_unknown_segments() const {
-    return numbers_of_segments(*files, settings.path, segments.size()) > segments.size();
+    const auto names = files->list(settings.path);
+    if (!names) {
+        throw_if_no_memory(names.error());
+        return true;
+    }
+    return std::any_of(names->begin(), names->end(), [this](const std::string& name) {
+        const auto number = segment_number_in(name);
+        return number < most_segments &&
+               (number >= segments.size() || segments.left_in_file(number) == 0);
+    });
 }
 
 std::optional<core::located> core::locate(const filter::key_hash& key) const {

@@ -238,8 +238,8 @@ struct core {
         }
     }
     [[nodiscard]] std::string path_of(std::string_view name) const;
-    /// Whether there may be segments with numbers beyond all that we know, as who had the store in between can have
-    /// made them. Blocks. @throws std::bad_alloc
+    /// Whether there may be segments that we don't know, as who had the store in between can have made them: files with
+    /// numbers beyond all of ours, or under one of which we think that nothing is left. Blocks. @throws std::bad_alloc
     [[nodiscard]] bool may_have_unknown_segments() const;
 
     /// A record's entry and its segment, as they belong together: between a look at the one and a

@@ -319,6 +319,49 @@ TEST_SUITE("cache/disk/resizing") {
     }
 
     TEST_CASE("a store that is made with too large segments for its size has smaller ones") {
+    TEST_CASE("a purge is kept for what a borrower with more room stored under a free number") {
+        constexpr std::uint64_t larger = 16u << 20, smaller = 8u << 20;
+        const auto files = std::make_shared<memory_files>();
+        const auto first = "/store/" + segment_name(0);
+        const std::string url = "http://borrowed/";
+        disk_store s{files, larger};
+        s.open();
+        put_many(s, 1200);
+        s.settings.size = smaller;
+        s.open();
+        REQUIRE(eventually([&] { return files->taken() <= smaller; }));
+        REQUIRE(files->contents(first).empty());
+        REQUIRE(s->lend(tests::patience).empty());
+        {
+            disk_store borrower{files, larger};
+            borrower.open();
+            for (unsigned i = 2000; files->contents(first).empty(); ++i) {
+                REQUIRE(i < 3000);
+                borrower.put_surely(url_of(i), object(url_of(i), body_bytes));
+            }
+            borrower.put_surely(url, object(url, body_bytes));
+        }
+        REQUIRE(s->take_back());
+        REQUIRE(eventually([&] { return s->figures().state == tier_state::ready; }));
+        s.purge(url);
+        const auto evicted = s->figures().evicted;
+        put_many(s, 1200);  // more than the store has room for
+        REQUIRE(s->figures().evicted - evicted > 600);
+        // The journal is written anew: of what it has, only what is needed still.
+        files->fail_when([has_failed = std::make_shared<std::atomic<bool>>(false)](
+                             operation what, std::string_view path) {
+            return what == operation::write && path.starts_with("/store/purges") &&
+                   !has_failed->exchange(true);
+        });
+        s.purge("http://other/");
+        for (const auto next : {smaller, larger}) {
+            disk_store again{files->after_kill(), next};
+            again.open();
+            CHECK_FALSE(again.has(url));
+            CHECK(has_version(again, url_of(1199), 0));
+        }
+    }
+
         disk_store s{std::make_shared<memory_files>(), 20u << 20};
         s.settings.segment = 16u << 20;
         s.open();
