@@ -188,11 +188,14 @@ void log_tail::publish(const publication& one) noexcept {
     }
     const core::saying said{one.url, one.useful_until};
     const bool is_primary = !one.url.empty() && one.entry.kind != record_kind::refresh;
+    auto it_outdates = one.outdates_older;
     try {
-        (void)core_.put(one.key, one.entry, is_primary ? &said : nullptr);
+        // A newer head that takes the place of another allows no less than that, but maybe less than the object.
+        const auto before = core_.put(one.key, one.entry, is_primary ? &said : nullptr);
+        it_outdates = it_outdates || before;
     } catch (const std::bad_alloc&) {
         // An object would be found without its newer head.
-        erase_invalidated(one);
+        erase_invalidated(one, it_outdates);
         core_.note_death(one.entry);
         core_.counts.skipped.fetch_add(1, std::memory_order_relaxed);
         return;
@@ -203,7 +206,7 @@ void log_tail::publish(const publication& one) noexcept {
     // An invalidation notes itself and then looks into the index; here it is the other way
     // round, so at least one of the two sees the other.
     if (one.asked && core_.invalidated.since(one.primary, *one.asked)) {
-        erase_invalidated(one);
+        erase_invalidated(one, it_outdates);
     }
 }
 
@@ -221,14 +224,15 @@ void log_tail::publish() noexcept {
 }
 
 // It was invalidated since it was asked for, or nobody knows whether it was; or there was no memory to let it in.
-void log_tail::erase_invalidated(const publication& one) noexcept {
+// `it_outdates`: what is older must not be found without it.
+void log_tail::erase_invalidated(const publication& one, bool it_outdates) noexcept {
     // Its invalidation may come to look for it when it has gone, and must be kept all the same.
     core_.note_unlisted(one.primary);
     (void)core_.erase(one.key, one.entry);
     if (one.entry.kind != record_kind::refresh) {
         return;
     }
-    if (one.discriminator) {
+    if (one.discriminator && it_outdates) {
         // The object must not be found without this head. A restart finds both, or neither.
         const auto object = index_key(record_kind::object, one.primary, *one.discriminator);
         (void)core_.erase(object);

@@ -45,8 +45,10 @@ struct publication {
     std::optional<std::uint64_t> asked;
     /// It is carried: enters only where this still is the place.
     std::optional<record_place> moved_from;
-    /// The variant whose older record is not to be found without this; none: it may be.
+    /// Of a response: its variant. None: this is none, or is carried.
     std::optional<std::uint64_t> discriminator{};
+    /// What is older of that variant is not to be found without this.
+    bool outdates_older = false;
     /// Set for a response without Vary, where tier_settings::told hears of it.
     std::string url{};
     wall_time useful_until{};
@@ -139,7 +141,7 @@ private:
     void make_room_for(std::size_t bytes);
     void publish() noexcept;
     void publish(const publication& one) noexcept;
-    void erase_invalidated(const publication& one) noexcept;
+    void erase_invalidated(const publication& one, bool it_outdates) noexcept;
     void give_up() noexcept;
 
     core& core_;

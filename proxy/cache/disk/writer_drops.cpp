@@ -225,7 +225,7 @@ void writer::let_older_than_failed_go() {
     while (!failed.empty()) {
         const auto& one = failed.back();
         core_->note_unlisted(one.primary);  // its bytes may be there all the same
-        if (one.discriminator) {
+        if (one.discriminator && one.outdates_older) {
             let_older_go(one.primary, *one.discriminator);
             let_plain_go(one.primary, *one.discriminator);
         } else if (!one.moved_from && one.entry.kind != record_kind::refresh) {

@@ -129,7 +129,8 @@ void writer::write_response(const response_task& task, std::uint64_t discriminat
          .length = task.length,
          .asked = task.asked,
          .moved_from = {},
-         .discriminator = task.outdates_older() ? std::optional{discriminator} : std::nullopt,
+         .discriminator = discriminator,
+         .outdates_older = task.outdates_older(),
          .url = told ? task.url : std::string{},
          .useful_until = useful_until(response.freshness(), response.directives())});
     if (!entry) {

@@ -2,11 +2,15 @@
 #include "proxy/cache/disk/tier.hpp"
 #include "proxy/cache/memory/tags.hpp"
 #include "tests/unit/cache/disk/disk_store.hpp"
+#include "tests/unit/cache/disk/hanging_disk.hpp"
 #include "tests/unit/cache/disk/memory_files.hpp"
 
 #include <doctest/doctest.h>
 
 #include <array>
+#include <chrono>
+#include <cstdint>
+#include <memory>
 #include <string>
 
 namespace reprise::proxy::cache::disk {
@@ -595,6 +599,46 @@ TEST_SUITE("cache/disk/tier") {
             files->set_hook({});
             CHECK(s.find(url).response->freshness().lifetime == 0s);  // it was not dropped for that
         }
+    }
+
+    TEST_CASE(
+        "an object is not found without a newer head that is lost behind the one it replaced") {
+        const auto files = std::make_shared<memory_files>();
+        disk_store s{files};
+        s.open();
+        const auto url = url_of(1);
+        auto made = object(url, 100);
+        made->freshness.response_time -= 20s;
+        made->freshness.lifetime = 24h;
+        s.put_surely(url, made);
+        const auto is_freshened = [&](std::chrono::seconds ago) {
+            const auto current = s.find(url).response;
+            REQUIRE(current);
+            auto updated = drafted{current->draft()};
+            updated->freshness.response_time = wall_now() - ago;
+            updated->freshness.lifetime = 60s;
+            return s->freshen(key_of(url), url, *current, *updated, s.mark(url));
+        };
+        REQUIRE(is_freshened(10s));
+        REQUIRE(eventually([&] {
+            const auto found = s.find(url).response;
+            return found && found->freshness().lifetime == 60s;
+        }));
+        hanging_disk disk{*files, {operation::write}};
+        REQUIRE(is_freshened(5s));  // which allows no less than that
+        REQUIRE(eventually([&] { return disk.is_met(); }));
+        // Purges of others that can't be told from its own (loading_test.cpp).
+        const auto asked = s.lately->count(key_of(url));
+        auto others = key_of(url);
+        others.high ^= std::uint64_t{1} << 63;
+        for (unsigned i = 0; i <= 64; ++i) {
+            s.lately->note(others);
+        }
+        REQUIRE(s.lately->since(key_of(url), asked));
+        disk.let_go();
+        REQUIRE(eventually([&] { return s->figures().behind == 0s; }));
+        const auto found = s.find(url).response;
+        CHECK((!found || found->freshness().lifetime == 60s));
     }
 
     TEST_CASE("look-ups and bodies outlive the tier") {
