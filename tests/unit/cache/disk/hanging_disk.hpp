@@ -14,12 +14,20 @@
 
 namespace reprise::proxy::cache::disk::test {
 
-/// A disk on which some operations wait until it is let go.
+/// A disk on which some operations wait until it is let go, which its end does as well: also where a check fails, for
+/// the store's end waits for the thread that is held up.
 class hanging_disk {
 public:
-    hanging_disk(memory_files& files, std::vector<operation> stops) {
-        files.set_hook([here = here_, stops = std::move(stops)](operation what, std::string_view) {
-            if (std::find(stops.begin(), stops.end(), what) != stops.end()) {
+    hanging_disk(memory_files& files, std::vector<operation> stops)
+        : hanging_disk{files, [stops = std::move(stops)](operation what, std::string_view) {
+                           return std::find(stops.begin(), stops.end(), what) != stops.end();
+                       }} {}
+    /// What `condition` says yes to waits.
+    template <class Condition>
+    hanging_disk(memory_files& files, Condition condition) {
+        files.set_hook([here = here_, condition = std::move(condition)](operation what,
+                                                                        std::string_view path) {
+            if (condition(what, path)) {
                 here->met = true;
                 (void)here->freed.wait(std::chrono::hours{1});
             }

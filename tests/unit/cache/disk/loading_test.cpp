@@ -24,7 +24,7 @@ TEST_SUITE("cache/disk/loading") {
     /// A store that was there before, whose first segment is not read until it may be; and what else fails or waits.
     class slow_start {
     public:
-        struct doors {
+        struct doors {  // the hook's too
             tests::gate loading, writing;
             std::atomic<bool> holds_writes{false}, is_writing{false}, is_loading{false},
                 refuses_reads{false};
@@ -55,10 +55,7 @@ TEST_SUITE("cache/disk/loading") {
         }
         slow_start(const slow_start&) = delete;
         slow_start& operator=(const slow_start&) = delete;
-        ~slow_start() {
-            here_->writing.open();
-            here_->loading.open();
-        }
+        ~slow_start() = default;
 
         [[nodiscard]] doors& at() { return *here_; }
         void load_the_rest() {
@@ -67,8 +64,21 @@ TEST_SUITE("cache/disk/loading") {
         }
 
     private:
+        // A member's end, for the constructor may fail, and the store's end waits for the thread that is held up.
+        struct opened_at_last {
+            explicit opened_at_last(doors& from) : all{from} {}
+            opened_at_last(const opened_at_last&) = delete;
+            opened_at_last& operator=(const opened_at_last&) = delete;
+            ~opened_at_last() {
+                all.writing.open();
+                all.loading.open();
+            }
+            doors& all;
+        };
+
         disk_store& store_;
-        std::shared_ptr<doors> here_ = std::make_shared<doors>();  // the hook's too
+        const std::shared_ptr<doors> here_ = std::make_shared<doors>();
+        const opened_at_last opens_{*here_};
     };
 
     /// Several segments' worth.

@@ -18,12 +18,12 @@ using namespace test;
 
 namespace {
 
-/// Stops it while its loader is held up by the gate, which is opened then.
-void stop_held_up(disk_store& s, tests::gate& goes_on) {
+/// Stops it while its loader is held up, and lets that go then.
+void stop_held_up(disk_store& s, hanging_disk& disk) {
     std::thread stop{[&s] { s->stop(); }};
     // That it has begun to stop shows in nothing but what follows.
     std::this_thread::sleep_for(std::chrono::milliseconds{20});
-    goes_on.open();
+    disk.let_go();
     stop.join();
 }
 
@@ -273,22 +273,17 @@ TEST_SUITE("cache/disk/unbegun_segments") {
                 return !files->contents("/store/s-00000001").empty();
             }));
             s.close();
-            tests::gate goes_on;
-            std::atomic<bool> is_met{false};
-            files->set_hook([&](operation what, std::string_view path) {
-                if (what == operation::open && path == "/store/" + segment_name(looked_at)) {
-                    is_met = true;
-                    (void)goes_on.wait(std::chrono::hours{1});
-                }
-                return error_code{};
-            });
+            hanging_disk disk{*files, [looked_at](operation what, std::string_view path) {
+                                  return what == operation::open &&
+                                         path == "/store/" + segment_name(looked_at);
+                              }};
             s.begin_to_open();
-            REQUIRE(eventually([&] { return is_met.load(); }));
+            REQUIRE(eventually([&] { return disk.is_met(); }));
             s.lately->note(key_of("http://purged/"));
             s->invalidate(key_of("http://purged/"));
             (void)s.put("http://late/", object("http://late/", 100));
             s->outdate(key_of(outdated), outdated, object(outdated, 100, 2));
-            stop_held_up(s, goes_on);
+            stop_held_up(s, disk);
             files->set_hook({});
             s.open();
             CHECK_FALSE(s.has("http://purged/"));
@@ -304,16 +299,14 @@ TEST_SUITE("cache/disk/unbegun_segments") {
         unsigned next = 0;
         fill_up(s, *files, next);
         s.close();
-        tests::gate goes_on;
-        std::atomic<int> reads{0};  // of the oldest segment, which is found last
-        files->set_hook([&](operation what, std::string_view path) {
-            if (what == operation::read && path == "/store/s-00000000" && ++reads == 2) {
-                (void)goes_on.wait(std::chrono::hours{1});
-            }
-            return error_code{};
-        });
+        // At the second read of the oldest segment, which is found last.
+        hanging_disk disk{
+            *files,
+            [reads = std::make_shared<std::atomic<int>>(0)](operation what, std::string_view path) {
+                return what == operation::read && path == "/store/s-00000000" && ++*reads == 2;
+            }};
         s.begin_to_open();
-        REQUIRE(eventually([&] { return reads >= 2; }));
+        REQUIRE(eventually([&] { return disk.is_met(); }));
         // More than the newest segment has room for.
         const auto bytes = s.tiers->figures().capacity / s.tiers->figures().segments;
         std::string last;
@@ -321,7 +314,7 @@ TEST_SUITE("cache/disk/unbegun_segments") {
             last = url_of(next++);
             REQUIRE(s.put(last, object(last, 10'000)));
         }
-        stop_held_up(s, goes_on);
+        stop_held_up(s, disk);
         files->set_hook({});
         s.open();
         CHECK(s.has(last));
