@@ -2,6 +2,7 @@
 
 #include "proxy/base/log.hpp"
 
+#include <algorithm>
 #include <new>
 #include <utility>
 
@@ -173,6 +174,10 @@ void writer::work(std::unique_lock<std::mutex>& lock) {
         if (troubled_ && steady_now() >= try_again_) {
             recover_from_trouble();
         }
+        if (!troubled_ && ask_for_lender_at_ != never && steady_now() >= ask_for_lender_at_) {
+            ask_for_lender_at_ = never;
+            gives_back_ = true;  // which asks for it, and again later
+        }
         if (gives_back_ && !troubled_) {
             give_back_one();
         }
@@ -285,6 +290,10 @@ bool writer::wait(std::unique_lock<std::mutex>& lock) {
             how = sleep::for_a_piece;
         } else if (sync_by_ != never) {
             until = sync_by_;
+        }
+        // Nothing else may happen for hours, and nobody tells us that the lender has ended.
+        if (!troubled_ && ask_for_lender_at_ != never) {
+            until = until == never ? ask_for_lender_at_ : std::min(until, ask_for_lender_at_);
         }
         if (until != never && now >= until) {
             return true;

@@ -362,6 +362,8 @@ private:
     // to find.
     bool has_unknown_ = false;
     bool gives_back_ = false;  // there may be more segments than there is room for
+    // There are more, and a process that lent us the store has not ended: it is asked for again then.
+    steady_time ask_for_lender_at_{};
     bool may_reclaim_ = false;
     bool troubled_ = false;
     bool is_unsettled_ = false;  // memory ended before what waited was given up

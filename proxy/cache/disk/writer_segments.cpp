@@ -212,7 +212,8 @@ void writer::give_back_one() {
     if (!has_too_many || has_lender()) {
         gives_back_ = false;
         if (has_too_many) {
-            return;  // it is asked for again when that has ended
+            ask_for_lender_at_ = steady_now() + core_->settings.retry_after;
+            return;
         }
         if (tail_.is_open()) {
             reclaim_ahead();
@@ -271,6 +272,7 @@ bool writer::has_lender() {
     if (core_->lender && !core_->lender->try_lock()) {
         core_->lender = nullptr;
         gives_back_ = may_reclaim_;
+        ask_for_lender_at_ = {};
     }
     if (has_unknown_ && !core_->lender) {
         has_unknown_ = core_->may_have_unknown_segments();
