@@ -3,12 +3,13 @@
 
 #include "proxy/admin/metrics_table.hpp"
 #include "proxy/admin/tunnel_advice.hpp"
-
 #include "proxy/net/address.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cstdint>
+#include <numeric>
 
 namespace reprise::proxy::admin {
 
@@ -17,6 +18,7 @@ namespace {
 using nlohmann::json;
 
 using listed = const tunnel_hosts::listed&;
+using unlisted = const tunnel_hosts::unlisted&;
 
 /// A number of each listed host; `value` captures nothing.
 template <class Value>
@@ -27,6 +29,27 @@ consteval metric per_listed(std::string_view name,
     return by_label(name, json, "host", help, [](in from, out sink) {
         for (const auto& one : from.tunnels.opened) {
             draw(sink, Value{}(one), one.host);
+        }
+    });
+}
+
+/// Of the hosts whose tunnels moved most bytes those that moved a hundredth of what all of these did: clients choose hosts, and one
+/// that others displace and that comes back would count from the beginning.
+template <class Value>
+consteval metric per_heavy(std::string_view name,
+                           std::string_view json,
+                           std::string_view help,
+                           Value) {
+    return by_label(name, json, "host", help, [](in from, out sink) {
+        const auto& all = from.tunnels.most_bytes;
+        const auto sum = std::accumulate(
+            all.begin(), all.end(), std::uint64_t{0}, [](std::uint64_t before, const auto& one) {
+                return before + one.bytes;
+            });
+        for (const auto& one : all) {
+            if (one.bytes >= sum / 100) {
+                draw(sink, Value{}(one), one.host);
+            }
         }
     });
 }
@@ -61,10 +84,11 @@ constexpr metric tunnel_rows[] = {
           "Until intercept.ca_certificate, or one above it, has expired: then nothing is "
           "opened.",
           [](in from) { return from.leaves.ca_validity; }),
-    per_listed("reprise_intercept_host_opened_total",
-               "intercept.hosts.opened",
-               "Tunnels opened to this host; of the 64 hosts with most CONNECTs, as are those below.",
-               [](listed one) { return one.opened; }),
+    per_listed(
+        "reprise_intercept_host_opened_total",
+        "intercept.hosts.opened",
+        "Tunnels opened to this host; of the 64 hosts with most CONNECTs, as are those below.",
+        [](listed one) { return one.opened; }),
     per_listed("reprise_intercept_host_refused_total",
                "intercept.hosts.refused",
                "Clients that did not take our certificate for it.",
@@ -94,24 +118,17 @@ constexpr metric tunnel_rows[] = {
              }
          }
      }},
-    by_label("reprise_tunnel_host_bytes_total",
-             "tunnels.bytes",
-             "host",
-             "Bytes both ways of tunnels that were passed on and are over; of the 64 hosts with most.",
-             [](in from, out sink) {
-                 for (const auto& one : from.tunnels.most_bytes) {
-                     draw(sink, one.bytes, one.host);
-                 }
-             }),
-    by_label("reprise_tunnel_host_tunnels_total",
-             "tunnels.count",
-             "host",
-             "These tunnels.",
-             [](in from, out sink) {
-                 for (const auto& one : from.tunnels.most_bytes) {
-                     draw(sink, one.tunnels, one.host);
-                 }
-             }),
+    per_heavy(
+        "reprise_tunnel_host_bytes_total",
+        "tunnels.bytes",
+        "Bytes both ways of tunnels that were passed on and are over; of the 64 hosts with most, "
+        "since each is among them, those with a hundredth of what these have: clients choose "
+        "hosts.",
+        [](unlisted one) { return one.bytes; }),
+    per_heavy("reprise_tunnel_host_tunnels_total",
+              "tunnels.count",
+              "These tunnels.",
+              [](unlisted one) { return one.tunnels; }),
 };
 
 }  // namespace

@@ -196,6 +196,17 @@ TEST_SUITE("admin/stats") {
                        "http://a.example/\\\"quoted\\\\*\"} 50"));
     }
 
+    TEST_CASE("of hosts that clients tunnel to those with a hundredth of the bytes have samples") {
+        auto inputs = some_inputs();
+        inputs.tunnels.most_bytes = {{.host = "large.test", .bytes = 1'000'000, .tunnels = 3},
+                                     {.host = "medium.test", .bytes = 20'000, .tunnels = 2},
+                                     {.host = "small.test", .bytes = 900, .tunnels = 1}};
+        const auto text = metrics_text(inputs);
+        CHECK(has_line(text, "reprise_tunnel_host_bytes_total{host=\"large.test\"} 1000000"));
+        CHECK(has_line(text, "reprise_tunnel_host_tunnels_total{host=\"medium.test\"} 2"));
+        CHECK(text.find("small.test") == std::string::npos);
+    }
+
     TEST_CASE("the fleet's sums are of the nodes that are alive, and its page has all nodes") {
         auto inputs = some_inputs();
         CHECK(fleet_json(inputs) == nlohmann::json{{"fleet", nullptr}});
