@@ -72,7 +72,6 @@ public:
     void write(const access_record& record, config::log_format format, bool query_values) noexcept {
         try {
             auto& lane = lane_here();
-            lane.lines.add();
             lane.scratch.clear();
             switch (format) {
             case config::log_format::json:
@@ -85,6 +84,7 @@ public:
                 append_combined_line(lane.scratch, record, query_values);
                 break;
             }
+            lane.lines.add();  // once it is one: what could not be made is counted by itself
             const bool taken = lane.push(lane.scratch);
             if (!taken) {
                 lane.dropped.add();

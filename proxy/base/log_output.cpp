@@ -62,6 +62,18 @@ boost::system::result<log_output> log_output::open(const std::string& target) {
     return output;
 }
 
+namespace {
+// What a pipe takes at once, and not in the middle of a line: what another process, or another thread by another name for it,
+// writes meanwhile comes behind. A line that is longer has no better place to be cut.
+std::size_t whole_lines_within(std::string_view text, std::size_t most) noexcept {
+    if (text.size() <= most) {
+        return text.size();
+    }
+    const auto end = text.substr(0, most).rfind('\n');
+    return end == std::string_view::npos ? most : end + 1;
+}
+}  // namespace
+
 bool log_output::is_same_file(const log_output& other) const noexcept {
     struct stat mine {
     }, theirs{};
@@ -83,7 +95,7 @@ log_output::written log_output::write_some(std::string_view text, int wait_ms, i
         if (ready <= 0 || waits[0].revents == 0) {
             return {0, make_error_code(boost::system::errc::operation_would_block)};
         }
-        size = std::min<std::size_t>(size, PIPE_BUF);
+        size = whole_lines_within(text, PIPE_BUF);
     }
     const auto wrote = ::write(fd_, text.data(), size);
     if (wrote < 0) {

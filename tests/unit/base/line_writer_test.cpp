@@ -49,6 +49,21 @@ struct slow_reader {
 
 TEST_SUITE("base/line_writer") {
 
+    TEST_CASE("a pipe is given whole lines, since others may write to it between two pieces") {
+        const slow_reader reader;
+        auto output = log_output::open(reader.path).value();
+        std::string lines;
+        for (int i = 0; i < 60; ++i) {
+            lines += std::string(99, 'a') + "\n";
+        }
+        const auto wrote = output.write_some(lines, 1'000, -1);
+        CHECK(wrote.bytes >= 100);
+        CHECK(wrote.bytes < lines.size());
+        CHECK(reader.all().ends_with("a\n"));
+        // One that is longer than a piece is cut where that ends.
+        CHECK(output.write_some(std::string(10'000, 'b') + "\n", 1'000, -1).bytes > 100);
+    }
+
     TEST_CASE("a line that was cut off is ended before the next begins") {
         const slow_reader reader;
         line_writer writer;
