@@ -129,7 +129,7 @@ bool server::stop(const std::function<bool()>& hurry) {
         asio::post(one->w.io, [own = one.get()] { own->w.abort(); });
     }
     at_rest = end_workers(steady_now() + workers_patience) && at_rest;
-    const auto files_until = std::max(until, steady_now() + files_patience);
+    auto files_until = std::max(until, steady_now() + files_patience);
     if (!succeeded && is_hurried() && common_.store.disk() != nullptr) {
         log::warn("disk: asked to end at once: what memory alone held is lost");
     } else if (!succeeded && at_rest) {
@@ -138,6 +138,8 @@ bool server::stop(const std::function<bool()>& hurry) {
             log::warn("disk: there was no time to write ", left, " bytes that memory held");
         }
     }
+    // To go through all of a large memory may take longer than it was given, and the files are to have theirs.
+    files_until = std::max(files_until, steady_now() + time_to_close_files);
     // Shared with a thread that may be waited for no longer.
     const auto is_saved = std::make_shared<std::atomic<bool>>(true);
     endings ends;
