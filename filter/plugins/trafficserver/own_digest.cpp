@@ -36,6 +36,10 @@ std::int64_t server_figure(const char* name) noexcept {
     return TSMgmtIntGet(name, &value) == TS_SUCCESS ? value : 0;
 }
 
+std::int64_t server_total() noexcept {
+    return server_figure("proxy.process.cache.bytes_total");
+}
+
 /// A stripe for each span of each volume; 0: the server does not tell.
 std::uint64_t stripes_told() noexcept {
     const auto spans = server_figure("proxy.process.cache.span.online");
@@ -78,8 +82,8 @@ void own_digest::came(reprise_key key, std::uint64_t bytes) noexcept {
 }
 
 void own_digest::open() {
-    total_ = server_figure("proxy.process.cache.bytes_total");
-    const auto room = options_.room != 0 ? options_.room : static_cast<std::uint64_t>(total_);
+    const auto told = static_cast<std::uint64_t>(std::max<std::int64_t>(0, server_total()));
+    const auto room = options_.room != 0 ? options_.room : told;
     if (room == 0) {
         return;  // the cache is not there yet
     }
@@ -109,15 +113,32 @@ void own_digest::open() {
     if (error.code != REPRISE_OK) {
         TSWarning("reprise_siblings: the digest begins empty: %s", error.text);
     }
-    // What a state says that was kept before objects were counted by what they take is too little; with them counted so, a cache
-    // that keeps much less than its size has not been seen.
-    reprise_source_figures read = REPRISE_SOURCE_FIGURES_INIT;
-    (void)reprise_source_read(made, &read);
-    if (options_.room != 0 ? read.room != room : read.room < room / 10 * 9) {
+    if (options_.room != 0) {
         (void)reprise_source_set_room(made, room);
+    } else {
+        follow_total(made);
     }
     next_save_ = std::chrono::steady_clock::now() + options_.save;
     source_.store(made, std::memory_order_release);
+}
+
+// The room by which the source goes is that of a state, or what wraps have shown: each of a cache that had another size, once the
+// server says another total. That is so at a start after the cache was made smaller or larger, and when a disk is lost while the server runs.
+// More than the total it can't keep; and much less is what a state says that was kept before objects were counted by what they take,
+// for with them counted so, a cache that keeps much less than its size has not been seen.
+void own_digest::follow_total(reprise_source* source) noexcept {
+    const auto now = server_total();
+    if (options_.room != 0 || now <= 0 || now == total_) {
+        return;
+    }
+    total_ = now;
+    first_wraps_.reset();  // those that were counted are of other stripes
+    const auto room = static_cast<std::uint64_t>(now);
+    reprise_source_figures read = REPRISE_SOURCE_FIGURES_INIT;
+    (void)reprise_source_read(source, &read);
+    if (read.room > room || read.room < room / 10 * 9) {
+        (void)reprise_source_set_room(source, room);
+    }
 }
 
 // A wrap of one of the stripes comes when that is full: so many of them as there are stripes are the whole of what the cache keeps.
@@ -193,6 +214,7 @@ void own_digest::tick() noexcept {
         source = source_.load(std::memory_order_acquire);
     }
     if (source != nullptr) {
+        follow_total(source);
         calibrate();
         (void)reprise_source_publish(source, nullptr);
         if (const auto now = std::chrono::steady_clock::now(); now >= next_save_) {

@@ -41,6 +41,7 @@ public:
 
 private:
     void open();
+    void follow_total(reprise_source* source) noexcept;
     void calibrate() noexcept;
     void show() noexcept;
 
@@ -55,7 +56,8 @@ private:
     // Only tick's thread touches these.
     std::chrono::steady_clock::time_point next_save_;
     bool open_failed_ = false;
-    std::int64_t total_ = 0;
+    std::int64_t total_ =
+        0;  ///< what the server last said that its cache has; `room=` goes before it
     std::optional<std::int64_t> last_wraps_, first_wraps_;
     std::uint64_t written_at_first_ = 0;
     std::array<int, 10> figures_{};

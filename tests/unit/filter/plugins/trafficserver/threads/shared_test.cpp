@@ -139,6 +139,46 @@ TEST_SUITE("filter/plugins/trafficserver/threads/shared") {
         }
     }
 
+    TEST_CASE("a digest takes the cache to keep no more than the server says, also after it was "
+              "made smaller") {
+        const tests::temp_dir folder;
+        static constexpr std::array<unsigned char, 32> seed{7};
+        constexpr std::int64_t mib = 1 << 20;
+        const auto say_total = [](std::int64_t bytes) {
+            set_figure("proxy.process.cache.bytes_total", bytes);
+            set_figure("proxy.process.cache.volume_0.bytes_total", bytes);
+        };
+        const auto room = [] { return figure("plugin.reprise_siblings.own.room"); };
+        say_total(64 * mib);
+        set_figure("proxy.process.cache.span.online", 1);
+        std::int64_t wraps = 1'000;
+        fleet_options options;
+        options.state = folder.file("digest");
+        options.objects = 10'000;
+        static std::array<own_digest*, 2> kept{};  // never destroyed, as in a server
+        kept[0] = new own_digest{options, seed.data()};
+        for (std::uint64_t round = 0; round < 3; ++round) {
+            set_figure("proxy.process.cache.wrap_count", ++wraps);
+            kept[0]->tick();
+            for (std::uint64_t i = 0; i < 4'000; ++i) {
+                kept[0]->came({round, i * 0x9e37'79b9'7f4a'7c15U}, 14'000);
+            }
+        }
+        kept[0]->tick();
+        CHECK(room() > 50 * mib);
+        CHECK(room() < 64 * mib);  // what it has shown
+        kept[0]->save();
+        say_total(16 * mib);
+        kept[1] = new own_digest{options, seed.data()};
+        kept[1]->tick();
+        CHECK(room() == 16 * mib);
+        // A disk is lost while the server runs.
+        say_total(8 * mib);
+        kept[1]->tick();
+        CHECK(room() == 8 * mib);
+        say_total(64 * mib);
+    }
+
     TEST_CASE("what is stored is told while the digest is published, saved and sent") {
         const tests::temp_dir folder;
         static constexpr std::array<unsigned char, 32> seed{7};
