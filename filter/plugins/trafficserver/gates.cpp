@@ -123,29 +123,38 @@ gates& gates::here() {
 
 std::shared_ptr<gate> gates::open(const rule_options& options, bool is_pinned) {
     const std::lock_guard alone{names_};
-    // The newest of a name: one that it is to follow may be there until the configuration has proved good.
+    const auto is_of_now = [&](const gate& one) { return one.said_ == load_ || one.is_pinned_; };
     const auto is_it = [&](const auto& one) { return one->options_.name == options.name; };
-    const auto there = std::find_if(open_.rbegin(), open_.rend(), is_it);
-    if (there != open_.rend()) {
-        auto& found = **there;
-        if (!options.says_more_than_a_name || same_filter(options, found.options_)) {
-            found.said_ = load_;
-            found.is_pinned_ = found.is_pinned_ || is_pinned;
-            return *there;
+    // What is refused, by the configuration that is read alone: a reload takes what a start takes.
+    for (const auto& one : open_) {
+        if (!is_of_now(*one)) {
+            continue;
         }
-        if (found.said_ == load_ || found.is_pinned_) {
+        if (is_it(one)) {
+            if (!options.says_more_than_a_name || same_filter(options, one->options_)) {
+                one->said_ = load_;
+                one->is_pinned_ = one->is_pinned_ || is_pinned;
+                return one;
+            }
             throw std::invalid_argument{
                 "name=" + options.name +
                 " has other objects, age, rate, hits, state or save in another rule: say them "
                 "in the first rule of that name alone, or the same in each"};
         }
-    }
-    for (const auto& one : open_) {
-        if (!options.state.empty() && one->options_.state == options.state && !is_it(one) &&
-            (one->said_ == load_ || one->is_pinned_)) {
+        if (!options.state.empty() && one->options_.state == options.state) {
             throw std::invalid_argument{"state=" + options.state + " is that of name=" +
                                         one->options_.name + ": each name needs a file of its own"};
         }
+    }
+    // The first rule of its name in this configuration, so that its words and the defaults are the options. What the one before it
+    // remembers is kept where that has the same ones.
+    const auto before = std::find_if(open_.rbegin(), open_.rend(), [&](const auto& one) {
+        return is_it(one) && same_filter(options, one->options_);
+    });
+    if (before != open_.rend()) {
+        (*before)->said_ = load_;
+        (*before)->is_pinned_ = is_pinned;
+        return *before;
     }
     auto made = std::make_shared<gate>(options, load_);
     made->is_pinned_ = is_pinned;

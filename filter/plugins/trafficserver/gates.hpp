@@ -97,8 +97,9 @@ public:
     /// This library's.
     static gates& here();
 
-    /// The filter that these options name: the one that is there, or a new one. One whose options are others than those
-    /// before a reload takes the place of the one before, if all of the new configuration is good.
+    /// The filter that these options name: the one that is there, or a new one. Options that say a name alone are those of the first
+    /// rule of that name, or the defaults where they are the first. A filter whose options are others than those before a reload takes
+    /// the place of the one before, if all of the new configuration is good.
     /// `is_pinned`: for plugin.config. @throws std::invalid_argument where two rules of one configuration
     /// differ, std::runtime_error where it can't be opened, std::bad_alloc
     std::shared_ptr<gate> open(const rule_options& options, bool is_pinned);

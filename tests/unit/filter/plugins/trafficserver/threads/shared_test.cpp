@@ -1,6 +1,7 @@
 // Eight threads of the server's, as many requests as they like, while the configuration is read anew, seconds pass, states are
 // saved and digests sent: what the plug-ins share is shared well. ThreadSanitizer's build is what this is for.
 
+#include "filter/plugins/trafficserver/gates.hpp"
 #include "filter/plugins/trafficserver/neighbours.hpp"
 #include "filter/plugins/trafficserver/own_digest.hpp"
 #include "tests/support/temp_dir.hpp"
@@ -51,22 +52,61 @@ std::int64_t ledger(const char* name, const char* what) {
     return figure(std::string{"plugin.reprise_admission."} + name + "." + what);
 }
 
-/// A rule of remap.config; null where it is refused.
-void* rule_of(std::vector<std::string> words) {
+struct read_rule {
+    void* made = nullptr;  ///< null: it is refused,
+    std::string why;       ///< for this
+};
+
+/// A rule of remap.config.
+read_rule read_rule_of(std::vector<std::string> words) {
     words.insert(words.begin(), {"from", "to"});
     std::vector<char*> pointers;
     for (auto& each : words) {
         pointers.push_back(each.data());
     }
     std::array<char, 300> error{};
-    void* made = nullptr;
+    read_rule out;
     const auto code = TSRemapNewInstance(static_cast<int>(pointers.size()),
                                          pointers.data(),
-                                         &made,
+                                         &out.made,
                                          error.data(),
                                          static_cast<int>(error.size()));
-    CHECK_MESSAGE(code == TS_SUCCESS, error.data());
-    return made;
+    if (code != TS_SUCCESS) {
+        out = {nullptr, error.data()};
+    }
+    return out;
+}
+
+/// One that has to be good.
+void* rule_of(const std::vector<std::string>& words) {
+    const auto read = read_rule_of(words);
+    CHECK_MESSAGE(read.made != nullptr, read.why);
+    return read.made;
+}
+
+/// remap.config is read anew, up to the first rule that is refused: why it was, or nothing. The server deletes the rules of a
+/// configuration that it does not take, which `in_use` keeps if it does, in place of those before.
+std::string reload(std::vector<void*>& in_use, const std::vector<std::vector<std::string>>& lines) {
+    TSRemapPreConfigReload();
+    std::vector<void*> made;
+    std::string why;
+    for (const auto& words : lines) {
+        const auto read = read_rule_of(words);
+        why = read.why;
+        if (read.made == nullptr) {
+            break;
+        }
+        made.push_back(read.made);
+    }
+    TSRemapPostConfigReload(why.empty() ? TSREMAP_CONFIG_RELOAD_SUCCESS_PLUGIN_USED
+                                        : TSREMAP_CONFIG_RELOAD_FAILURE);
+    if (why.empty()) {
+        in_use.swap(made);
+    }
+    for (auto* const each : made) {
+        TSRemapDeleteInstance(each);
+    }
+    return why;
 }
 
 }  // namespace
@@ -82,8 +122,9 @@ TEST_SUITE("filter/plugins/trafficserver/threads/shared") {
         TSPluginInit(static_cast<int>(words.size()), words.data());
         threads_are_ready();
         TSRemapPreConfigReload();
-        std::vector<void*> rules{
-            rule_of({"name=ruled", "objects=100k", state, "refresh=1", "save=1s"})};
+        const std::vector<std::string> ruled{
+            "name=ruled", "objects=100k", state, "refresh=1", "save=1s"};
+        std::vector<void*> rules{rule_of(ruled)};
         TSRemapPostConfigReload(TSREMAP_CONFIG_RELOAD_SUCCESS_PLUGIN_USED);
         std::atomic<void*> rule{rules.front()};
         std::atomic<unsigned> stored_first{0}, refused_second{0};
@@ -115,7 +156,7 @@ TEST_SUITE("filter/plugins/trafficserver/threads/shared") {
                 second_passes();
                 TSRemapPreConfigReload();
                 // The server keeps the one before for as long as a transaction goes by it.
-                rules.push_back(rule_of({"name=ruled"}));
+                rules.push_back(rule_of(ruled));
                 TSRemapPostConfigReload(TSREMAP_CONFIG_RELOAD_SUCCESS_PLUGIN_USED);
                 rule = rules.back();
             });
@@ -137,6 +178,35 @@ TEST_SUITE("filter/plugins/trafficserver/threads/shared") {
         for (auto* const done : rules) {
             TSRemapDeleteInstance(done);
         }
+    }
+
+    TEST_CASE(
+        "a reload refuses what a start refuses, and goes by the defaults where a start does") {
+        const tests::temp_dir folder;
+        const auto state = "state=" + folder.file("seen");
+        std::vector<void*> rules;
+        // Two names with one file, of which the one that comes last had it before.
+        REQUIRE(reload(rules, {{"name=had", "objects=20k", state}}) == "");
+        const auto two = reload(
+            rules, {{"name=has", "objects=20k", state}, {"name=had", "objects=20k", state}});
+        CHECK_MESSAGE(two.find("is that of name=has") != std::string::npos, two);
+        // The refused ones are as if they had not been: the same may be said again, and the file may go to the other.
+        CHECK(reload(rules, {{"name=had", "objects=20k", state}, {"name=had"}}) == "");
+        CHECK(reload(rules, {{"name=has", "objects=20k", state}}) == "");
+        // What belongs to the name, behind a rule that says no more than the name.
+        const auto behind = reload(rules, {{"name=has"}, {"name=has", "objects=20k", state}});
+        CHECK_MESSAGE(behind.find("in the first rule of that name") != std::string::npos, behind);
+        // A name alone, where there were options before.
+        const auto memory_of = [](const char* name) {
+            gates::here().tick();
+            return ledger(name, "memory");
+        };
+        REQUIRE(reload(rules, {{"name=shrunk", "objects=20k"}, {"name=usual"}}) == "");
+        const auto before = memory_of("shrunk");
+        CHECK(reload(rules, {{"name=shrunk"}, {"name=usual"}}) == "");
+        CHECK(memory_of("shrunk") > before);
+        CHECK(memory_of("shrunk") == memory_of("usual"));
+        CHECK(reload(rules, {}) == "");
     }
 
     TEST_CASE("a digest takes the cache to keep no more than the server says, also after it was "
