@@ -32,6 +32,7 @@ sub vcl_hit { gate.refresh(); }
 sub vcl_miss { if (!gate.seen()) { return (pass); } }
 sub vcl_deliver {
     gate.note();
+    if (req.url ~ "restart=" && req.restarts == 0) { return (restart); }
     if (obj.hits > 0) { set resp.http.X-Cache = "hit"; } else { set resp.http.X-Cache = "miss"; }
     if (obj.uncacheable) { set resp.http.X-Cache = "pass"; }
 }
@@ -140,6 +141,16 @@ check "for hits or for misses" 0 "$(stat MAIN.cache_hitmiss)"
 check "a range is one" "pass miss" "$(ask '/bytes/1000?part' -r 0-9) $(ask '/bytes/1000?part')"
 check "so is a 304" "pass miss" "$(ask '/hello?known' -H 'If-None-Match: "hello-1"') $(ask '/hello?known')"
 check "and what has no lifetime of its own, as Varnish gives it one" "pass miss hit" "$(ask /silent) $(ask /silent) $(ask /silent)"
+
+# ---- a request that VCL restarts is one request
+admitted=$(stat REPRISE.gate.objects_admitted)
+lost=$(stat REPRISE.gate.hits_lost)
+refused=$(stat REPRISE.gate.objects_not_stored)
+check "a first request that is restarted is passed twice" "pass 2" "$(ask '/hello?restart=1') $(asked origin 'restart=1')"
+check "and is one sight" "$admitted $((refused + 1))" "$(stat REPRISE.gate.objects_admitted) $(stat REPRISE.gate.objects_not_stored)"
+check "a second one is stored, and finds it stored once it is restarted" "hit 3" "$(ask '/hello?restart=1') $(asked origin 'restart=1')"
+check "and is one that was admitted" "$((admitted + 1)) $((lost + 1)) $((refused + 1))" \
+    "$(stat REPRISE.gate.objects_admitted) $(stat REPRISE.gate.hits_lost) $(stat REPRISE.gate.objects_not_stored)"
 
 # ---- reload, under load
 ask '/hello?before-reload' >/dev/null

@@ -35,12 +35,18 @@ namespace {
 
 constexpr unsigned admission_magic = 0x5245'5052;
 
-/// What became of a request so far. In the workspace of the client's task, found by the VCL object.
+/// What became of a request so far. In the workspace of the client's task, found by the VCL object: over restarts of the request,
+/// which are not another one.
 struct asked {
     reprise_key key;
     bool was_wanted;
+    bool was_noted;             ///< under this key: it is one sight, however often it is restarted
     std::uint64_t* bytes_into;  ///< counts the body's bytes when the task ends, or null
 };
+
+bool was_noted_as(const asked& request, reprise_key key) noexcept {
+    return request.was_noted && request.key.low == key.low && request.key.high == key.high;
+}
 
 bool is_get(const struct http* request) noexcept {
     return std::strcmp(request->hd[HTTP_HDR_METHOD].b, "GET") == 0;
@@ -181,10 +187,13 @@ bool note_of(VRT_CTX, vmod_reprise_admission* object, const VARGS(admission_note
         }
         request->was_wanted = false;
     }
-    if (given->valid_key != 0) {
-        const auto key = key_of(ctx, gate, true, given->key, "note");
-        request->key = *key;
+    const auto key = given->valid_key != 0 ? *key_of(ctx, gate, true, given->key, "note")
+                                           : request->key;
+    if (was_noted_as(*request, key)) {
+        return false;
     }
+    request->key = key;
+    request->was_noted = false;
     const bool is_passed = (ctx->req->objcore->flags & OC_F_PRIVATE) != 0;
     const bool is_refused = !request->was_wanted && is_passed;
     // A fetch that failed is kept for a moment for those who wait for it: that is no object.
@@ -199,6 +208,7 @@ bool note_of(VRT_CTX, vmod_reprise_admission* object, const VARGS(admission_note
         return false;
     }
     const auto sights = reprise_admission_note(gate.filter(), request->key, now_of(ctx));
+    request->was_noted = true;
     auto& ledger = gate.counters();
     if (is_admitted) {
         varnish::count(ledger.objects_admitted);
@@ -269,10 +279,14 @@ VCL_BOOL vmod_admission_seen(VRT_CTX,
     if (!is_get(ctx->http_req) && !is_head(ctx->http_req)) {
         return 1;
     }
+    auto* const request = is_get(ctx->http_req) ? record_of(ctx, object) : nullptr;
+    if (request != nullptr && was_noted_as(*request, *key)) {
+        return request->was_wanted ? 1 : 0;  // what the filter knows now is this request itself
+    }
     const bool is_known = reprise_admission_wanted(filter, reprise_admission_peek(filter, *key)) !=
                           0;
-    if (auto* const request = is_get(ctx->http_req) ? record_of(ctx, object) : nullptr) {
-        *request = {.key = *key, .was_wanted = is_known, .bytes_into = nullptr};
+    if (request != nullptr) {
+        *request = {.key = *key, .was_wanted = is_known, .was_noted = false, .bytes_into = nullptr};
     }
     return is_known ? 1 : 0;
 }
