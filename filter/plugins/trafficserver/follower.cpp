@@ -34,6 +34,8 @@ using clock = std::chrono::steady_clock;
 
 constexpr milliseconds between{1'000};
 constexpr milliseconds longest_between{60'000};
+/// What is too large for here, or can't be used for another reason, most likely is so again, and it all has to be read before that is known.
+constexpr std::chrono::minutes between_refused_large{10};
 constexpr milliseconds exchange_time{20'000};
 /// For how long a question to a sibling that tells news is left open beside that
 /// (proxy/peer/README.md): the answer comes when there is some. Others answer at once.
@@ -266,6 +268,7 @@ public:
     milliseconds step() {
         const auto asked_at = clock::now();
         tells_news_ = false;
+        refused_ = 0;
         const auto trouble = ask();
         if (has_ended()) {
             return between;
@@ -290,10 +293,12 @@ public:
                       trouble.c_str());
             said_ = trouble;
         }
-        if (now - good_at_ > stale_after) {
+        const auto pause = pause_after(failures_++, refused_);
+        // By the next question it would be as stale as that.
+        if (now - good_at_ > stale_after || pause > stale_after) {
             forget();
         }
-        return std::min(between * (1 << std::min(failures_++, 6U)), longest_between);
+        return pause;
     }
 
 private:
@@ -378,6 +383,8 @@ private:
         if (code == REPRISE_REFUSED && had_one && tells_news_) {
             // There may be no room for the copy that news want (most_bytes): a delta wants none.
             without_news_until_ = clock::now() + between_tries_of_news;
+        } else if (code != REPRISE_OK) {
+            refused_ = came.body.size();
         }
         if (code == REPRISE_OK) {
             reprise_sibling now = REPRISE_SIBLING_INIT;
@@ -393,6 +400,7 @@ private:
     bool whole_next_ = false;
     clock::time_point without_news_until_{};
     bool tells_news_ = false;  ///< the one that gave the last answer does
+    std::size_t refused_ = 0;  ///< bytes of the last answer, where they could not be used
     unsigned failures_ = 0;
     std::string said_;
     clock::time_point good_at_ = clock::now();
@@ -421,6 +429,13 @@ std::string generation_text(std::uint64_t epoch, std::uint64_t counter) {
     *at++ = '-';
     at = std::to_chars(at, text.data() + text.size(), counter, 16).ptr;
     return {text.data(), at};
+}
+
+milliseconds pause_after(unsigned failures, std::size_t refused) noexcept {
+    if (refused > large_body) {
+        return between_refused_large;
+    }
+    return std::min(between * (1 << std::min(failures, 6U)), longest_between);
 }
 
 void follow(const followed& one) {

@@ -6,6 +6,8 @@
 
 #include "filter/plugins/trafficserver/neighbours.hpp"
 
+#include <chrono>
+#include <cstddef>
 #include <reprise/digest.h>
 #include <string>
 
@@ -20,6 +22,11 @@ struct followed {
     const reprise_fleet* fleet;
     std::string node;
 };
+
+/// For how long a sibling is let alone after so many failures before this one, in a row, which refused an answer of so many bytes (0:
+/// there was none).
+[[nodiscard]] std::chrono::milliseconds pause_after(unsigned failures,
+                                                    std::size_t refused) noexcept;
 
 /// Begins. @throws std::runtime_error where there is no thread to be had
 void follow(const followed& one);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <stdexcept>
+#include <unistd.h>
 
 namespace reprise::trafficserver {
 
@@ -33,6 +34,15 @@ std::string authority_of(const endpoint& of) {
         text.resize(text.size() - 3);
     }
     return text;
+}
+
+/// 0: the system does not say.
+std::uint64_t machine_memory() noexcept {
+    const auto pages = ::sysconf(_SC_PHYS_PAGES);
+    const auto bytes = ::sysconf(_SC_PAGESIZE);
+    return pages > 0 && bytes > 0
+               ? static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(bytes)
+               : 0;
 }
 
 /// A thread's own access to the digests; it outlives them, or they it.
@@ -92,9 +102,24 @@ bool neighbour::may_be_asked() const noexcept {
     return until == 0 || steady_milliseconds() >= until;
 }
 
+// A table has a row of bits for each place, a column for each sibling: 8 columns, or twice, four or eight times as many, until no two siblings
+// of one size have the same (filter/sibling_index.hpp). So a sibling that is alone with its size takes a byte a place. Of two in one
+// table whose numbers differ by 8, 16 or 32 each takes one, two or four, and more of one size take less each. News take
+// a bit a place beside.
+std::uint64_t digest_room(std::size_t siblings, std::uint64_t memory) noexcept {
+    constexpr auto least = std::uint64_t{1} << 30;
+    constexpr auto most_places = std::uint64_t{1}
+                                 << 30;  // most_objects at a rate of 0.01, 20.4 each
+    static_assert(most_objects * 21 < most_places);
+    const auto columns = std::clamp<std::uint64_t>(std::bit_ceil(siblings), 8, 64);
+    const auto each = most_places * std::max<std::uint64_t>(columns / 16, 1) + most_places / 8;
+    return std::max(least, std::min(siblings * each, memory / 2));
+}
+
 neighbours::neighbours(const fleet_options& options, const unsigned char* seed) {
     reprise_siblings_options wanted = REPRISE_SIBLINGS_OPTIONS_INIT;
     wanted.seed = seed;
+    wanted.most_bytes = digest_room(options.siblings.size(), machine_memory());
     reprise_error error = REPRISE_ERROR_INIT;
     if (reprise_siblings_open(&wanted, &digests_, &error) != REPRISE_OK) {
         throw std::runtime_error{error.text};

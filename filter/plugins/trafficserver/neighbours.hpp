@@ -59,6 +59,10 @@ private:
     std::atomic<unsigned> failures_{0};
 };
 
+/// Bytes that the digests of so many siblings may take here: as much as siblings of `most_objects` can need, of whatever sizes
+/// they are, but at most half of the machine's `memory`; and a GiB at least. It is a limit, and nothing is taken for it.
+[[nodiscard]] std::uint64_t digest_room(std::size_t siblings, std::uint64_t memory) noexcept;
+
 class neighbours {
 public:
     /// @throws std::runtime_error

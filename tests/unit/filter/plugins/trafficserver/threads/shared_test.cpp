@@ -1,6 +1,8 @@
 // Eight threads of the server's, as many requests as they like, while the configuration is read anew, seconds pass, states are
 // saved and digests sent: what the plug-ins share is shared well. ThreadSanitizer's build is what this is for.
 
+#define XXH_INLINE_ALL
+#include "filter/plugins/trafficserver/follower.hpp"
 #include "filter/plugins/trafficserver/gates.hpp"
 #include "filter/plugins/trafficserver/neighbours.hpp"
 #include "filter/plugins/trafficserver/own_digest.hpp"
@@ -8,14 +10,17 @@
 #include "tests/unit/filter/plugins/trafficserver/threads/fake_server.hpp"
 
 #include <doctest/doctest.h>
+#include <xxhash.h>
 
 #include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <cstring>
 #include <reprise/digest.h>
 #include <string>
 #include <thread>
+#include <unistd.h>
 #include <vector>
 // This order: remap.h includes nothing of what it needs.
 // clang-format off
@@ -314,6 +319,84 @@ TEST_SUITE("filter/plugins/trafficserver/threads/shared") {
         CHECK(are_saved());
         set_clock_back(0);
         TSRemapDeleteInstance(rule);
+    }
+
+    TEST_CASE(
+        "there is room for the digests of as many siblings, of as many objects, as may be said") {
+        constexpr std::uint64_t gib = std::uint64_t{1} << 30;
+        constexpr std::uint64_t places = most_objects * 204 / 10;
+        for (std::uint64_t siblings = 1; siblings <= REPRISE_MOST_SIBLINGS; ++siblings) {
+            CAPTURE(siblings);
+            const auto room = digest_room(siblings, 1'000 * gib);
+            const auto news = siblings * places / 8;
+            CHECK(siblings * places + news <= room);  // each of another size
+            for (std::uint64_t columns = 8; columns <= 64; columns *= 2) {
+                // All of one size; or pairs, each of a size, of numbers that differ by half of the columns.
+                if (siblings > columns / 2) {
+                    CHECK(places * columns / 8 + news <= room);
+                    const auto pairs = std::min(siblings - columns / 2, columns / 2);
+                    CHECK(pairs * places * columns / 8 + news <= room);
+                }
+            }
+        }
+        CHECK(digest_room(64, 16 * gib) == 8 * gib);
+        CHECK(digest_room(64, 1 * gib) == 1 * gib);
+        CHECK(digest_room(0, 0) == 1 * gib);
+    }
+
+    TEST_CASE("two siblings may have as many objects as may be said, though one of them would fill "
+              "a GiB") {
+        const std::array<unsigned char, 32> seed{7};
+        reprise_source_options held = REPRISE_SOURCE_OPTIONS_INIT;
+        held.seed = seed.data();
+        held.keys = 1'000;
+        reprise_source* source = nullptr;
+        REQUIRE(reprise_source_open(&held, &source, nullptr) == REPRISE_OK);
+        reprise_source_came(source, {1, 2}, 0);
+        REQUIRE(reprise_source_publish(source, nullptr) == REPRISE_OK);
+        std::string wire;
+        const auto append = [](void* to, const void* piece, std::size_t bytes) {
+            static_cast<std::string*>(to)->append(static_cast<const char*>(piece), bytes);
+            return 0;
+        };
+        REQUIRE(reprise_source_serve(source, 0, 0, append, &wire, nullptr) == REPRISE_OK);
+        reprise_source_close(source);
+        fleet_options options;
+        for (const auto* const name : {"small", "large"}) {
+            options.siblings.push_back({name, {}});
+        }
+        static neighbours* kept = nullptr;  // never destroyed, as in a server
+        kept = new neighbours{options, seed.data()};
+        REQUIRE(reprise_siblings_take(kept->digests(), 0, wire.data(), wire.size(), nullptr) ==
+                REPRISE_OK);
+        // A head that says 2^30 places, before a body that is refused for another reason, when its size is found to be good: so it
+        // takes no memory.
+        const auto put = [&wire](std::size_t at, std::uint64_t number) {
+            std::memcpy(wire.data() + at, &number, sizeof number);
+        };
+        put(16, std::uint64_t{1} << 30);
+        put(120, XXH3_64bits(wire.data(), 120));
+        wire += '!';
+        const auto memory = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
+                            static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+        const bool has_room = digest_room(2, memory) > (std::uint64_t{1} << 30) + (1 << 20);
+        reprise_error error = REPRISE_ERROR_INIT;
+        CHECK(reprise_siblings_take(kept->digests(), 1, wire.data(), wire.size(), &error) ==
+              REPRISE_REFUSED);
+        const std::string why = error.text;
+        CHECK_MESSAGE(why.find(has_room ? "bytes follow its end" : "larger than the limit") !=
+                          std::string::npos,
+                      why);
+    }
+
+    TEST_CASE("a large digest that can't be used is not asked for again at once") {
+        using namespace std::chrono_literals;
+        constexpr std::size_t large = 2 << 20;
+        CHECK(pause_after(0, 0) == 1s);
+        CHECK(pause_after(1, 1'000) == 2s);
+        CHECK(pause_after(1'000, 1'000) == 60s);
+        CHECK(pause_after(0, large) == 10min);
+        CHECK(pause_after(1'000, large) == 10min);
     }
 
     TEST_CASE("siblings are asked while their digests come, and some fail") {
