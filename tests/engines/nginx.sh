@@ -96,6 +96,7 @@ http {
     location /accelerated/ { add_header Cache-Control max-age=60; add_header X-Accel-Redirect @own; return 200 "elsewhere\n"; }
     location /picky/old { add_header Cache-Control max-age=1; return 200 "old soon\n"; }
     location /behind/ { add_header Cache-Control max-age=1; return 200 "old soon\n"; }
+    location /picky/varies { add_header Cache-Control max-age=60; add_header Vary Accept-Language; return 200 "in your tongue\n"; }
     location /picky/silent { return 200 "no word\n"; }
   }
 }
@@ -245,6 +246,16 @@ for gateway in fastcgi uwsgi scgi; do
     done
     check "$gateway was asked twice" 2 "$(grep -c "^$gateway " "$work/gateways.requests")"
 done
+
+echo "--- alternates"
+in_tongue() {
+    get "$1" -H "Accept-Language: $2"
+}
+check "one of two alternates" "MISS 0 refused, MISS 1 admitted, HIT 1" \
+    "$(in_tongue /picky/varies de), $(in_tongue /picky/varies de), $(in_tongue /picky/varies de)"
+check "the other was seen with it" "MISS 1 admitted, HIT 1" "$(in_tongue /picky/varies fr), $(in_tongue /picky/varies fr)"
+check "and so it is where neither was stored" "MISS 0 refused, MISS 1 admitted" \
+    "$(in_tongue '/picky/varies?x' de), $(in_tongue '/picky/varies?x' fr)"
 
 echo "--- what is no sight"
 before=$(files_kept)

@@ -98,8 +98,10 @@ static void judge(ngx_http_request_t* r, reprise_zone_t* zone, reprise_key key) 
     ngx_http_set_ctx(r, sight, ngx_http_reprise_module);
 }
 
+/* proxy_cache_key's. Alternates (Vary) are one, as in the other engines: into `key` nginx writes the alternate's own as soon as another
+ * one is stored, and `main` is what it was before. */
 static reprise_key key_of(const ngx_http_request_t* r, const reprise_zone_t* zone) {
-    return reprise_admission_key(zone->gate, r->cache->key, NGX_HTTP_CACHE_KEY_LEN);
+    return reprise_admission_key(zone->gate, r->cache->main, NGX_HTTP_CACHE_KEY_LEN);
 }
 
 static ngx_int_t header_filter(ngx_http_request_t* r) {
