@@ -71,7 +71,7 @@ struct wakeup::shared {
     }
     void give_rooms_back() noexcept {
         const std::lock_guard hold{gate};
-        if (!is_posted.load(std::memory_order_relaxed)) {
+        if (!is_posted.load(std::memory_order_relaxed) && !(owner != nullptr && owner->waiter_)) {
             posted_in.reset();
         }
     }
@@ -143,6 +143,7 @@ awaitable<bool> wakeup::wait(steady_time until) {
     if (take()) {
         return at_once();
     }
+    shared_->take_rooms();  // here, where the caller is told of it if there is no memory
     const asio::use_awaitable_t<executor> token;
     return asio::async_initiate<const asio::use_awaitable_t<executor>, void(bool)>(
         [this, until](handler waiter) { start_wait(std::move(waiter), until); }, token);
@@ -152,6 +153,7 @@ awaitable<bool> wakeup::wait(steady_time until) {
 // here else, with nothing but a signal to end its wait.
 void wakeup::start_wait(handler waiter, steady_time until) {
     until_.expire_at(until);
+    // They are there, but where the end of the wait before was still on its way.
     shared_->take_rooms();
     auto slot = asio::get_associated_cancellation_slot(waiter);
     if (slot.is_connected()) {
