@@ -182,12 +182,10 @@ bool is_replaced(const field& line, const request_head& head, const request_opti
     case field_id::if_match:
     case field_id::if_none_match:
     case field_id::if_modified_since:
-    case field_id::if_unmodified_since: return options.drop_conditionals;
-    default:
-        // What is asked for by A-IM is the difference to what If-None-Match names (RFC 3229 10.5.3): it goes with that line.
-        return (options.x_forwarded_for && is_x_forwarded_for(line)) ||
-               (options.drop_conditionals && line.id == field_id::unknown &&
-                iequals(line.name, "A-IM"));
+    case field_id::if_unmodified_since:
+    // What is asked for by this is the difference to what If-None-Match names (RFC 3229 10.5.3): it goes with that line.
+    case field_id::a_im: return options.drop_conditionals;
+    default: return options.x_forwarded_for && is_x_forwarded_for(line);
     }
 }
 

@@ -173,7 +173,7 @@ TEST_SUITE("config/changes") {
         const auto before = good(R"({"access": {"users_file": "/u", "plaintext_passwords": true,
                 "clients": ["10.0.0.0/8"], "connect_ports": [],
                 "deny_destinations": ["b"], "block_lists": ["/b"]},
-            "peers": [{"kind": "parent", "url": "http://10.0.0.2:3128"}],
+            "peers": [{"name": "p", "kind": "parent", "url": "http://10.0.0.2:3128"}],
             "peering": {"never_direct": true}})");
         auto next = good(R"({"access": {"clients": ["0.0.0.0/0"]},
             "listeners": [{"mode": "accelerator", "upstream": "http://a"}]})");

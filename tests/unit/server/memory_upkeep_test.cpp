@@ -31,7 +31,7 @@ TEST_SUITE("server/memory_upkeep") {
             reprise::config::disk_write::eviction);
         REQUIRE(eventually(
             [&] { return store.disk()->figures().state == cache::disk::tier_state::ready; }));
-        for (unsigned i = 0; i < 300; ++i) {
+        for (unsigned i = 0; i < 120; ++i) {
             const auto url = url_of(i);
             const auto key = key_of(url);
             REQUIRE(store.put(key, url, object(url, 150'000), store.mark(key)));
@@ -42,6 +42,6 @@ TEST_SUITE("server/memory_upkeep") {
         CHECK(left < 10);
         const auto disk = store.disk()->figures();
         CHECK(disk.skipped == 0);
-        CHECK(disk.puts == 300 - left);
+        CHECK(disk.puts == 120 - left);
     }
 }
